@@ -24,6 +24,8 @@ use candidates::{Bm25, Flavour, fuse, occurrences};
 
 /// The number of hits considered.
 const DEPTH: usize = 100;
+/// Number of resampled groups for an interval.
+const RESAMPLES: usize = 2000;
 
 /// A skill with its body.
 #[derive(Clone)]
@@ -320,6 +322,45 @@ impl Figures {
             reciprocal: sum.reciprocal / count,
         }
     }
+}
+
+/// Returns the messages that no skill fits.
+fn no_skill() -> impl Iterator<Item = &'static str> {
+    let lines = include_str!("eval_search/no_skill.txt").lines();
+    lines.filter(|line| !line.trim().is_empty())
+}
+
+/// Returns the share of `true`.
+fn share(outcomes: impl Iterator<Item = bool>) -> f64 {
+    let (mut good, mut all) = (0.0, 0.0);
+    for outcome in outcomes {
+        good += f64::from(u8::from(outcome));
+        all += 1.0;
+    }
+    good / f64::max(all, 1.0)
+}
+
+/// Returns the 95 % interval of a mean over all items, by resampling groups of them.
+fn interval<T>(groups: &[Vec<T>], value: impl Fn(&T) -> f64) -> (f64, f64) {
+    let sums: Vec<(f64, f64)> = groups
+        .iter()
+        .map(|group| (group.iter().map(&value).sum(), group.len() as f64))
+        .collect();
+    let mut random = Random(0xb007);
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for _ in 0..sums.len() {
+                let (more, items) = sums[random.below(sums.len())];
+                sum += more;
+                count += items;
+            }
+            sum / f64::max(count, 1.0)
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let at = |share: usize| means.get(means.len() * share / 1000).copied();
+    (at(25).unwrap_or(0.0), at(975).unwrap_or(0.0))
 }
 
 fn timed<T>(make: impl FnOnce() -> T) -> (T, Duration) {

@@ -275,7 +275,8 @@ impl SkillHint {
 pub struct HintedSkill {
     /// The name.
     pub name: Box<str>,
-    /// How well it fits the message, 0 to 1.
+    /// The fit, 0 to 1. For a skill of which only the name may be shown, 1 if the message contains
+    /// all words of the name.
     pub fit: f32,
     /// `true` if its `paths` match a file that the message names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -293,9 +294,10 @@ pub struct HintedSkill {
 pub enum HintResult {
     /// The hint has its name and description.
     Described,
-    /// The hint has only its name: the index has the description, or only the name may be shown.
+    /// The hint has only its name: the index has the description, the budget has no room for it, or
+    /// only the name may be shown.
     Named,
-    /// It does not fit well enough.
+    /// It does not fit well enough, or its name is empty or too long.
     Weak,
     /// It was loaded already.
     Loaded,
@@ -307,6 +309,13 @@ pub enum HintResult {
     Surplus,
     /// The budget has no room for it.
     NoRoom,
+}
+
+impl HintResult {
+    /// Returns `true` if the hint has the name of the skill.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Described | Self::Named)
+    }
 }
 
 /// A loaded skill. Its text is in the conversation, marked with its name.

@@ -10,8 +10,8 @@ use std::path::Path;
 ///
 /// The text is for display and for documents. It is not a path: bytes that are not UTF-8 are
 /// escaped in it, and so is `\x`, so that another file may have the text as its name. Only
-/// [`Location::path`] leads to the file, and there is no conversion from this type to a path or to
-/// a string that would hide the difference.
+/// [`Location::path`] returns the path of the file, and there is no conversion from this type to a
+/// path or to a string that would hide the difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(Box<str>);
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locations_lead_back_to_their_file() {
+    fn location_returns_the_same_path() {
         let paths = [
             &b"a/b"[..],
             b"a\\xb",

@@ -13,7 +13,7 @@ use prowess_tools::names::LOAD_SKILL;
 use crate::journal::blocking;
 use crate::session::Session;
 
-/// What a model knows about skills when a message arrives.
+/// The skills that a model knows when a message arrives.
 #[derive(Clone, Debug, Default)]
 pub struct KnownSkills {
     /// The index in the system prompt, in the default format.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
-use super::tokens::{self, TokenKind};
+use super::tokens::{self, TermKey, TokenKind};
 use prowess_catalog::Skill;
 use prowess_catalog::outline::headings;
 
@@ -290,21 +290,18 @@ struct Terms {
     /// Open-addressing hash table with a power-of-two size, at most half full. A zero key is free.
     table: Vec<Term>,
     /// Keys by number.
-    keys: Vec<Key>,
+    keys: Vec<TermKey>,
     /// Terms that do not fit into a key.
     long: HashMap<Box<[u8]>, u32>,
     long_texts: Vec<Box<[u8]>>,
 }
 
-/// A term of up to fifteen bytes with its length, or the number of a long term with [`LONG`].
-type Key = [u64; 2];
-
-/// The length that marks a long term.
+/// The length that marks the number of a long term.
 const LONG: u64 = 255;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Term {
-    key: Key,
+    key: TermKey,
     id: u32,
     /// Index of its latest count in the words of all documents; 0 for none.
     counted: u32,
@@ -322,11 +319,9 @@ impl Terms {
 
     #[inline]
     fn intern(&mut self, term: &[u8]) -> &mut Term {
-        let key = if term.len() < 16 {
-            let [low, high] = tokens::packed(term);
-            [low, high | (term.len() as u64) << 56]
-        } else {
-            [u64::from(self.long(term)), LONG << 56]
+        let key = match tokens::short_key(term) {
+            Some(key) => key,
+            None => [u64::from(self.long(term)), LONG << 56],
         };
         let at = self.place(key);
         if self.table[at].key == key {
@@ -337,7 +332,7 @@ impl Terms {
 
     /// Returns the slot of a key, or the free slot for it.
     #[inline]
-    fn place(&self, key: Key) -> usize {
+    fn place(&self, key: TermKey) -> usize {
         let mask = self.table.len() - 1;
         let mut at = hash(key) & mask;
         while self.table[at].key != key && self.table[at].key != [0, 0] {
@@ -347,7 +342,7 @@ impl Terms {
     }
 
     #[cold]
-    fn insert(&mut self, mut at: usize, key: Key) -> &mut Term {
+    fn insert(&mut self, mut at: usize, key: TermKey) -> &mut Term {
         if self.keys.len() * 2 >= self.table.len() {
             let old = std::mem::take(&mut self.table);
             self.table = vec![Term::default(); old.len() * 4];
@@ -429,7 +424,7 @@ impl Text<'_> {
 
 /// Multiplies the two halves of a key, so that each half of the product depends on all bits.
 #[inline]
-fn hash([low, high]: Key) -> usize {
+fn hash([low, high]: TermKey) -> usize {
     let low = u128::from(low ^ 0x9e37_79b9_7f4a_7c15);
     let product = low * u128::from(high ^ 0xd1b5_4a32_d192_ed03);
     ((product ^ (product >> 64)) & u128::from(u32::MAX)) as usize

@@ -5,7 +5,7 @@
 const EXTENSIONS: &[(&str, &[&str])] = &[
     ("bib", &["bibtex"]),
     ("c", &[]),
-    ("cpp", &["c++"]),
+    ("cpp", &["c"]),
     ("cs", &["csharp"]),
     ("css", &[]),
     ("csv", &[]),
@@ -74,30 +74,58 @@ const NAMES: &[(&str, &[&str])] = &[
     ("dockerfile", &["docker"]),
     ("gemfile", &["ruby"]),
     ("jenkinsfile", &["jenkins"]),
-    ("makefile", &["make"]),
+    ("makefile", &["makefile"]),
     ("package.json", &["npm", "javascript"]),
     ("pom.xml", &["maven", "java"]),
     ("pyproject.toml", &["python"]),
 ];
 
-/// Returns the words for the kind of a file.
+/// Names of libraries that look like files.
+const LIBRARIES: &[&str] = &[
+    "alpine.js",
+    "angular.js",
+    "backbone.js",
+    "chart.js",
+    "d3.js",
+    "discord.js",
+    "ember.js",
+    "express.js",
+    "moment.js",
+    "nest.js",
+    "next.js",
+    "node.js",
+    "nuxt.js",
+    "p5.js",
+    "react.js",
+    "solid.js",
+    "three.js",
+    "vue.js",
+];
+
+/// Returns the words for the kind of a file whose path is in a text. The extension is already a word
+/// of the text.
 pub(crate) fn words(path: &str) -> &'static [&'static str] {
+    kind(path).map_or(&[], |(_, words)| words)
+}
+
+/// Returns the extension of a file, if it is known, and the words for its kind.
+pub(crate) fn kind(path: &str) -> Option<(Option<&'static str>, &'static [&'static str])> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let known = NAMES
         .iter()
         .find(|(known, _)| name.eq_ignore_ascii_case(known));
     known
-        .or_else(|| extension(name))
-        .map_or(&[], |(_, words)| words)
+        .map(|(_, words)| (None, *words))
+        .or_else(|| extension(name).map(|(extension, words)| (Some(*extension), *words)))
 }
 
 /// Returns `true` if a word without a slash is the name of a file: it has a known extension, or it
 /// is well known.
 pub(crate) fn is_file_name(word: &str) -> bool {
-    NAMES
+    let is_library = LIBRARIES
         .iter()
-        .any(|(known, _)| word.eq_ignore_ascii_case(known))
-        || extension(word).is_some()
+        .any(|library| word.eq_ignore_ascii_case(library));
+    !is_library && kind(word).is_some()
 }
 
 fn extension(name: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
@@ -106,6 +134,25 @@ fn extension(name: &str) -> Option<&'static (&'static str, &'static [&'static st
     EXTENSIONS
         .iter()
         .find(known)
-        // `*.rs` is a pattern of files, `.md` alone is not a name.
+        // `.md` alone is not the name of a file.
         .filter(|_| !stem.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens;
+
+    #[test]
+    fn every_row_adds_words_that_are_searched() {
+        for (key, words) in EXTENSIONS.iter().chain(NAMES) {
+            for word in *words {
+                let mut found = Vec::new();
+                tokens::each(word, |token, _| found.push(token.to_vec()));
+                assert_eq!(found, [word.as_bytes()], "{key}");
+                assert!(!tokens::is_stop_word(word.as_bytes()), "{key}: {word}");
+            }
+        }
+        assert!(EXTENSIONS.is_sorted() && NAMES.is_sorted() && LIBRARIES.is_sorted());
+    }
 }

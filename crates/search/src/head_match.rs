@@ -7,7 +7,7 @@ use prowess_catalog::Skill;
 use super::document::{MAX_DESCRIPTION, cut, names};
 use super::query_terms::{Plan, is_short_number};
 use super::segment::{NAME, small};
-use super::tokens::{self, TokenKind};
+use super::tokens::{self, TermKey, TokenKind};
 
 /// The words of a query, prepared for comparison.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct HeadMatcher<'p> {
     plan: &'p Plan,
     /// Open-addressing hash table from a term to the number of its query word. Its size is a power
     /// of two and it is at most a quarter full; `None` is free.
-    table: Vec<Option<(Key, u16)>>,
+    table: Vec<Option<(TermKey, u16)>>,
     /// Adjacent words of the query, sorted.
     pairs: Vec<(u16, u16)>,
     /// For each word of the query, `true` if the head contains it.
@@ -39,8 +39,6 @@ pub(super) struct HeadMatch {
     /// The share of the information in the query that the head contains.
     pub(super) share: f32,
 }
-
-type Key = [u64; 2];
 
 impl<'p> HeadMatcher<'p> {
     pub(super) fn new(plan: &'p Plan) -> Self {
@@ -143,13 +141,13 @@ impl<'p> HeadMatcher<'p> {
         });
     }
 
-    fn place(&self, key: Key) -> usize {
+    fn place(&self, key: TermKey) -> usize {
         place_in(&self.table, key)
     }
 }
 
 /// Returns the slot of a key, or the free slot for it.
-fn place_in(table: &[Option<(Key, u16)>], key: Key) -> usize {
+fn place_in(table: &[Option<(TermKey, u16)>], key: TermKey) -> usize {
     let mask = table.len() - 1;
     let mixed = (key[0] ^ key[1].rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut at = usize::try_from(mixed >> 40).unwrap_or(0) & mask;
@@ -159,11 +157,10 @@ fn place_in(table: &[Option<(Key, u16)>], key: Key) -> usize {
     at
 }
 
-/// Packs a term: up to fifteen bytes with the length, or a hash of a longer one.
-fn key(term: &[u8]) -> Key {
-    if term.len() < 16 {
-        let [low, high] = tokens::packed(term);
-        return [low, high | (term.len() as u64) << 56];
+/// Packs a term; of a longer one, its hash.
+fn key(term: &[u8]) -> TermKey {
+    if let Some(key) = tokens::short_key(term) {
+        return key;
     }
     let hash = term.iter().fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

@@ -1,9 +1,9 @@
-//! Chooses the skills to hint at for a message.
+//! Chooses the skills to suggest for a message.
 //!
-//! The message is the query. A skill is hinted at if it fits well enough, or if the message names a
+//! The message is the query. A skill is in the hint if it fits well enough, or if the message names a
 //! file that the `paths` of the skill match. Most messages fit no skill: then there is no hint.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,16 +13,17 @@ use prowess_catalog::index::{
 use prowess_catalog::path_globs::PathGlobs;
 use prowess_catalog::{Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
 
-use crate::{SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
+use crate::name_match::NameMatcher;
+use crate::query_terms::both_ends;
+use crate::tokens::{self, TokenKind};
+use crate::{FITTED, SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
 
 /// Maximum number of bytes of a message that are searched: half from its beginning, half from its
 /// end.
 pub const MAX_MESSAGE: usize = 12 * 1024;
-/// Number of best matches that are considered.
-const CONSIDERED: usize = 50;
-/// Number of best matches that are considered if most of those are hidden.
+/// Number of best matches that are considered if most of the first [`FITTED`] are hidden.
 const MAX_CONSIDERED: usize = 1_000;
-/// Maximum number of outcomes that are kept.
+/// Maximum number of outcomes that are kept, apart from those of the skills that were chosen.
 const MAX_ROWS: usize = 20;
 /// Maximum number of paths that are taken from a message.
 const MAX_PATHS: usize = 32;
@@ -47,13 +48,19 @@ impl HintQuery {
     /// Prepares a message. `touched` are files that were used recently, the latest last; their
     /// kinds count if the message has few words.
     pub fn new(message: &str, project: &Path, touched: &[String]) -> Self {
-        let (mut text, is_cut) = ends(message);
+        let is_cut = message.len() > MAX_MESSAGE;
+        let mut text = both_ends(message, MAX_MESSAGE).into_owned();
         let paths = paths(&text, project);
         let mut words: Vec<&'static str> = Vec::new();
-        let few = text.split_whitespace().nth(FEW_WORDS).is_none();
-        let recent = touched.iter().rev().take(if few { RECENT } else { 0 });
-        for path in paths.iter().chain(recent) {
+        for path in &paths {
             words.extend(file_kinds::words(path));
+        }
+        if has_few_words(&text) {
+            let recent = touched.iter().rev().take(RECENT);
+            for (extension, others) in recent.filter_map(|path| file_kinds::kind(path)) {
+                words.extend(extension);
+                words.extend(others);
+            }
         }
         for word in words {
             if !contains_word(&text, word) {
@@ -75,7 +82,7 @@ const FEW_WORDS: usize = 8;
 /// Number of recently used files whose kinds count.
 const RECENT: usize = 3;
 
-/// What is known when a message arrives.
+/// The state when a message arrives.
 #[allow(missing_debug_implementations, reason = "it holds functions")]
 pub struct HintRequest<'a> {
     /// The message.
@@ -116,7 +123,8 @@ pub struct Hint {
 pub struct HintRow {
     /// The name under which the model knows it.
     pub name: Box<str>,
-    /// How well it fits, 0 to 1.
+    /// The fit, 0 to 1. For a skill of which only the name may be shown, 1 if the message contains
+    /// all words of the name.
     pub fit: f32,
     /// `true` if its `paths` match a file that the message names.
     pub by_path: bool,
@@ -129,9 +137,10 @@ pub struct HintRow {
 pub enum HintOutcome {
     /// The hint has its name and description.
     Described,
-    /// The hint has only its name: the index has the description, or only the name may be shown.
+    /// The hint has only its name: the index has the description, the budget has no room for it, or
+    /// only the name may be shown.
     Named,
-    /// It does not fit well enough.
+    /// It does not fit well enough, or its name is empty or too long.
     Weak,
     /// It is loaded already.
     Loaded,
@@ -156,16 +165,15 @@ impl HintOutcome {
 /// skill matches a word or a path of the message.
 pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
     let by_path = path_matches(request);
-    let mut rows = considered(request, &by_path, CONSIDERED);
+    let mut rows = considered(request, &by_path, FITTED);
     let is_hidden = |row: &Row<'_>| matches!(row.outcome, HintOutcome::Hidden(_));
-    if rows.len() >= CONSIDERED && rows.iter().filter(|row| is_hidden(row)).count() > CONSIDERED / 2
-    {
+    if rows.len() >= FITTED && rows.iter().filter(|row| is_hidden(row)).count() > FITTED / 2 {
         rows = considered(request, &by_path, MAX_CONSIDERED);
     }
     if rows.is_empty() {
         return None;
     }
-    // Rows without a reason against them are candidates.
+    // Rows that nothing excludes are candidates.
     let mut chosen = Vec::new();
     for (at, row) in rows.iter_mut().enumerate() {
         if row.outcome != HintOutcome::Described {
@@ -195,8 +203,11 @@ pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
             EntryOutcome::Cut(_) => HintOutcome::NoRoom,
         };
     }
-    rows.truncate(MAX_ROWS.max(chosen.last().map_or(0, |last| last + 1)));
-    let rows = rows.into_iter().map(|row| HintRow {
+    let kept = rows
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| *at < MAX_ROWS || chosen.contains(at));
+    let rows = kept.map(|(_, row)| HintRow {
         name: row.entry.name.into(),
         fit: (row.fit * 100.0).round() / 100.0,
         by_path: row.by_path,
@@ -208,7 +219,8 @@ pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
     })
 }
 
-/// A skill while it is considered. [`HintOutcome::Described`] means that nothing speaks against it.
+/// A skill while it is considered. [`HintOutcome::Described`] means that there is no reason to leave
+/// it out.
 struct Row<'a> {
     skill: &'a Arc<Skill>,
     entry: IndexEntry<'a>,
@@ -223,8 +235,9 @@ fn considered<'a>(
     by_path: &[&'a CatalogEntry],
     limit: usize,
 ) -> Vec<Row<'a>> {
-    let is_by_path =
-        |entry: &CatalogEntry| by_path.iter().any(|one| one.skill.id == entry.skill.id);
+    let ids: HashSet<_> = by_path.iter().map(|entry| &entry.skill.id).collect();
+    let is_by_path = |entry: &CatalogEntry| ids.contains(&entry.skill.id);
+    let names = NameMatcher::new(&request.query.text);
     let query = SearchQuery {
         limit,
         explain: false,
@@ -240,19 +253,26 @@ fn considered<'a>(
         .iter()
         .filter_map(|hit| Some((hit, request.catalog.entry_of(&hit.skill)?)))
         .collect();
-    let is_visible = |entry: &CatalogEntry| {
-        !matches!(request.view.visibility(entry), SkillVisibility::Hidden(_))
-    };
-    let best = hits.iter().find(|(_, entry)| is_visible(entry));
+    // A skill that is hidden, or whose description is, must not change the fit of another.
+    let is_full = |entry: &CatalogEntry| request.view.visibility(entry) == SkillVisibility::Full;
+    let best = hits.iter().find(|(_, entry)| is_full(entry));
     let best = best.map_or(0.0, |(hit, _)| hit.score);
     let mut rows: Vec<Row<'_>> = hits
         .into_iter()
-        .map(|(hit, entry)| judge(request, entry, hit.fit_among(best), is_by_path(entry)))
+        .map(|(hit, entry)| {
+            judge(
+                request,
+                &names,
+                entry,
+                hit.fit_among(best),
+                is_by_path(entry),
+            )
+        })
         .collect();
-    let found: BTreeSet<&str> = rows.iter().map(|row| row.entry.name).collect();
+    let found: HashSet<&str> = rows.iter().map(|row| row.entry.name).collect();
     let others: Vec<Row<'_>> = by_path
         .iter()
-        .map(|entry| judge(request, entry, 0.0, true))
+        .map(|entry| judge(request, &names, entry, 0.0, true))
         .filter(|row| !found.contains(row.entry.name))
         .collect();
     rows.extend(others);
@@ -261,12 +281,18 @@ fn considered<'a>(
 
 fn judge<'a>(
     request: &'a HintRequest<'a>,
+    names: &NameMatcher,
     entry: &'a CatalogEntry,
     fit: f32,
     by_path: bool,
 ) -> Row<'a> {
     let name = request.view.name(entry);
     let sight = request.view.visibility(entry);
+    let fit = if sight == SkillVisibility::NameOnly {
+        names.compare(name).fit()
+    } else {
+        fit
+    };
     let mut shown = IndexEntry {
         skill: &entry.skill,
         name,
@@ -279,8 +305,6 @@ fn judge<'a>(
     };
     let outcome = match sight {
         SkillVisibility::Hidden(why) => HintOutcome::Hidden(why),
-        // The model must not learn what a description says that it may not see.
-        SkillVisibility::NameOnly if !has_word_of(name, &request.query.text) => HintOutcome::Weak,
         _ if fit < request.least_fit && !by_path => HintOutcome::Weak,
         _ if (request.is_loaded)(name) => HintOutcome::Loaded,
         _ if (request.is_described)(name) => HintOutcome::Repeated,
@@ -313,16 +337,6 @@ fn path_matches<'a>(request: &HintRequest<'a>) -> Vec<&'a CatalogEntry> {
     limited.take(MAX_GLOBS).filter(matches).collect()
 }
 
-/// Returns the beginning and the end of a message that is too long.
-fn ends(message: &str) -> (String, bool) {
-    if message.len() <= MAX_MESSAGE {
-        return (message.to_owned(), false);
-    }
-    let head = message.floor_char_boundary(MAX_MESSAGE / 2);
-    let tail = message.ceil_char_boundary(message.len() - MAX_MESSAGE / 2);
-    (format!("{}\n{}", &message[..head], &message[tail..]), true)
-}
-
 /// Returns the paths that a message names: words with a slash or a file extension, and well-known
 /// file names. Paths inside the project are made relative to it.
 fn paths(text: &str, project: &Path) -> Vec<String> {
@@ -330,8 +344,7 @@ fn paths(text: &str, project: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ',' | ';'))
     {
-        let word = word
-            .trim_matches(is_edge)
+        let word = without_line(word.trim_matches(is_edge))
             .trim_end_matches(['.', '-'])
             .trim_end_matches(is_edge);
         if word.is_empty() || word.len() > MAX_PATH || word.contains("://") {
@@ -351,16 +364,30 @@ fn paths(text: &str, project: &Path) -> Vec<String> {
     found
 }
 
+/// Removes a line number: `src/main.rs:12:5`, `src/main.rs#L10`, `src/main.ts(12`.
+fn without_line(word: &str) -> &str {
+    let word = word.split('#').next().unwrap_or(word);
+    let is_end = |(at, _): &(usize, &str)| {
+        let next = word.as_bytes().get(at + 1);
+        next.is_some_and(u8::is_ascii_digit)
+    };
+    let end = word.match_indices([':', '(']).find(is_end);
+    end.map_or(word, |(at, _)| &word[..at])
+}
+
+/// Returns `true` if a text has at most [`FEW_WORDS`] words.
+fn has_few_words(text: &str) -> bool {
+    let mut count = 0;
+    tokens::each(text, |_, kind| {
+        count += usize::from(kind != TokenKind::Part);
+    });
+    count <= FEW_WORDS
+}
+
 fn contains_word(text: &str, word: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric();
     text.split(|c: char| !is_word(c))
         .any(|known| known.eq_ignore_ascii_case(word))
-}
-
-/// Returns `true` if a text contains a word of a name.
-fn has_word_of(name: &str, text: &str) -> bool {
-    name.split(|c: char| !c.is_alphanumeric())
-        .any(|word| !word.is_empty() && contains_word(text, word))
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn fitting_skills_are_described_best_first() {
 }
 
 #[test]
-fn nothing_is_said_without_a_fitting_skill() {
+fn no_hint_without_a_fitting_skill() {
     let case = Case::new();
     for message in [
         "thanks",
@@ -153,7 +153,7 @@ fn nothing_is_said_without_a_fitting_skill() {
 }
 
 #[test]
-fn outcome_says_why_a_skill_is_not_hinted() {
+fn outcome_says_why_a_skill_is_not_in_the_hint() {
     use HintOutcome::{Described, Hidden, Loaded, Named, Repeated, Surplus, Weak};
     let mut case = Case::new();
     let both = "fill in the fields of this PDF form, then merge the PDF files into one document";
@@ -197,6 +197,81 @@ fn outcome_says_why_a_skill_is_not_hinted() {
 }
 
 #[test]
+fn hidden_description_does_not_count() {
+    let rows = |description: &str, message: &str| {
+        let mut case = Case::new();
+        let mut skills = vec![skill(
+            "release-notes",
+            &format!("description: {description}\n"),
+        )];
+        skills.extend(case.catalog.listed().map(|entry| Arc::clone(&entry.skill)));
+        let documents = skills
+            .iter()
+            .map(|skill| SearchDocument { skill, body: "" });
+        case.index = SearchIndex::build(documents);
+        case.catalog = Catalog::new(skills, Precedence::default(), 0);
+        let name_only = VisibilityOverride::NameOnly;
+        case.policy
+            .overrides
+            .insert("release-notes".to_owned(), name_only);
+        let mut rows = case.hint(message).rows;
+        rows.retain(|row| &*row.name == "release-notes" || row.outcome.is_shown());
+        rows.sort_by(|one, other| one.name.cmp(&other.name));
+        rows
+    };
+    for message in [
+        "write the release notes for this PDF form",
+        "write notes about this PDF form",
+        FORMS,
+    ] {
+        let other = rows("Cooks soup.", message);
+        let near = rows("Fills in this PDF form, please.", message);
+        // Word frequencies count, so the fits differ a little.
+        let shown = |rows: &[HintRow]| -> Vec<(Box<str>, HintOutcome)> {
+            let shown = rows.iter().filter(|row| row.outcome.is_shown());
+            shown.map(|row| (row.name.clone(), row.outcome)).collect()
+        };
+        assert_eq!(shown(&other), shown(&near), "{message}");
+        let is_named = |(name, _): &(Box<str>, HintOutcome)| &**name == "release-notes";
+        let is_whole = message.contains("release notes");
+        assert_eq!(shown(&near).iter().any(is_named), is_whole, "{message}");
+    }
+}
+
+#[test]
+fn outcomes_are_bounded() {
+    let mut case = Case::new();
+    let mut skills: Vec<Arc<Skill>> = (0..2_000)
+        .map(|number| {
+            let description = format!("description: Fills forms of kind {number}.\n");
+            skill(&format!("form-{number}"), &description)
+        })
+        .collect();
+    for number in 0..1_900 {
+        case.policy
+            .overrides
+            .insert(format!("form-{number}"), VisibilityOverride::UserOnly);
+    }
+    skills.push(skill(
+        "zebra",
+        "description: Stripes.\npaths: books/**/*.dat\n",
+    ));
+    let documents = skills
+        .iter()
+        .map(|skill| SearchDocument { skill, body: "" });
+    case.index = SearchIndex::build(documents);
+    case.catalog = Catalog::new(skills, Precedence::default(), 0);
+    let hint = case.hint("fill the forms in books/a.dat");
+    let zebra = hint.rows.iter().find(|row| &*row.name == "zebra");
+    assert!(zebra.is_some_and(|row| row.outcome == HintOutcome::Described && row.by_path));
+    assert!(
+        hint.rows.len() <= MAX_ROWS + case.options.skills,
+        "{}",
+        hint.rows.len()
+    );
+}
+
+#[test]
 fn description_in_the_index_is_not_repeated() {
     let mut case = Case::new();
     let view = CatalogView::new(&case.catalog, &case.policy, Audience::Model);
@@ -221,7 +296,7 @@ fn untrusted_skill_is_marked() {
 
 #[test]
 fn file_in_the_message_makes_a_skill_a_candidate() {
-    let case = Case::new();
+    let mut case = Case::new();
     let hint = case.hint("what is in `/project/books/2026/may.dat`?");
     assert!(
         hint.text
@@ -234,6 +309,12 @@ fn file_in_the_message_makes_a_skill_a_candidate() {
     assert_eq!(
         case.outcome("conventions of bookkeeping", "ledger"),
         Some(HintOutcome::Hidden(HiddenReason::Waiting))
+    );
+    let name_only = VisibilityOverride::NameOnly;
+    case.policy.overrides.insert("ledger".to_owned(), name_only);
+    assert_eq!(
+        case.outcome("what is in books/2026/may.dat:12?", "ledger"),
+        Some(HintOutcome::Named)
     );
 }
 
@@ -278,9 +359,32 @@ fn paths_and_file_kinds_are_read_from_a_message() {
     check("see https://example.org/a.pdf", &[], "");
     check("e.g. this, i.e. that. 3.5 or v1.2.3!", &[], "");
     check("an excel file a.xlsx", &["a.xlsx"], "spreadsheet");
-    let recent = ["a.css".to_owned(), "deck.pptx".to_owned()];
+    for (place, paths) in [
+        ("src/main.rs:12", &["src/main.rs"]),
+        ("src/main.rs:12:5:", &["src/main.rs"]),
+        ("(src/main.rs#L10-L12)", &["src/main.rs"]),
+        ("src/main.rs(12,5):", &["src/main.rs"]),
+        ("main.rs:7.", &["main.rs"]),
+    ] {
+        check(&format!("error in {place}"), paths, "rust");
+    }
+    check(
+        "App.js and app/(shop)/page.tsx",
+        &["App.js", "app/(shop)/page.tsx"],
+        "react typescript",
+    );
+    check("a server in Node.js, next.js or D3.js", &[], "");
+    check("fix the Makefile for a.cpp", &["Makefile", "a.cpp"], "c");
+    check("list *.rs", &[], "");
+    let recent = ["a.css", "Makefile", "deck.pptx"].map(str::to_owned);
     let query = HintQuery::new("now fix the layout", Path::new("/"), &recent);
-    assert_eq!(query.text, "now fix the layout powerpoint slides");
+    assert_eq!(
+        query.text,
+        "now fix the layout pptx powerpoint slides makefile css"
+    );
+    let chinese = "现在请修复这个大型项目中每一页的布局和颜色";
+    let query = HintQuery::new(chinese, Path::new("/"), &recent);
+    assert_eq!(query.text, chinese);
     let long = "now fix the layout of every page that we have in this large project";
     assert_eq!(HintQuery::new(long, Path::new("/"), &recent).text, long);
 }

@@ -22,7 +22,7 @@ const FEW_CHANGES: usize = 64;
 pub struct SearchIndex {
     base: Arc<IndexSegment>,
     added: Option<Arc<IndexSegment>>,
-    /// Removed documents of the base.
+    /// Removed documents; empty if there are none, and otherwise at least those of the base.
     gone: Arc<[bool]>,
     /// The catalogue position of each document, those of the base first.
     places: Arc<[u32]>,
@@ -307,6 +307,25 @@ impl SearchIndex {
                 places: places.into(),
                 statistics: Statistics::default(),
             }
+        };
+        index.statistics = index.count();
+        index
+    }
+
+    /// Returns the index without some skills, as if they had never been indexed: they do not count in
+    /// the rarity of words. Shares the data.
+    #[must_use]
+    pub fn only(&self, is_kept: impl Fn(&Arc<Skill>) -> bool) -> Self {
+        let view = self.view();
+        let documents = 0..small(view.documents());
+        let is_gone = |document| !view.skill(document).is_some_and(&is_kept);
+        let gone: Vec<bool> = documents.map(is_gone).collect();
+        if !gone.contains(&true) {
+            return self.clone();
+        }
+        let mut index = Self {
+            gone: gone.into(),
+            ..self.clone()
         };
         index.statistics = index.count();
         index

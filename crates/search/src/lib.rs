@@ -1,11 +1,14 @@
 //! Full-text search over skills.
 //!
 //! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
-//! as Agentick does. `filter` applies to both. `tokens` splits text into words, `document` tokenises documents, `segment`
-//! stores them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks,
-//! `head_match` looks for phrases in the heads of the best skills, and `fuzzy_names` matches
-//! misspelt names. `docs/concepts/search.md` explains how the weights were
-//! chosen.
+//! as Agentick does. `filter` applies to both. [`hint`] chooses the skills to suggest for a message,
+//! [`name_match`] compares names with a query, and `file_kinds` has the words for kinds of files.
+//!
+//! `tokens` splits text into words, `document` tokenises documents, `segment` stores them compactly,
+//! `index` combines segments, `cache_format` writes and reads them as bytes, `query_terms` parses a
+//! query, `synonyms` has words of equal meaning, `score` ranks, `head_match` looks for phrases in the
+//! heads of the best skills, and `fuzzy_names` matches misspelt names. `docs/concepts/search.md`
+//! explains how the weights were chosen.
 
 #![warn(clippy::disallowed_methods)]
 
@@ -17,6 +20,7 @@ mod fuzzy_names;
 mod head_match;
 pub mod hint;
 mod index;
+pub mod name_match;
 mod query_terms;
 mod score;
 mod segment;
@@ -81,9 +85,12 @@ impl<'q> SearchQuery<'q> {
     }
 }
 
-/// The least [`SearchHit::fit`] of a skill that is worth suggesting unasked. Measured with
+/// The least [`SearchHit::fit_among`] of a skill that is suggested without a request. Measured with
 /// `cargo xtask eval-search LIBRARY QUERIES --fit` and `--visible`.
 pub const GOOD_FIT: f32 = 0.5;
+
+/// Number of the best hits that have a [`SearchHit::fit`], unless `limit` is higher.
+pub const FITTED: usize = 50;
 
 /// A skill that matches a query.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +100,8 @@ pub struct SearchHit {
     /// The score. Comparable only within one search; 0 if nothing was ranked.
     pub score: f32,
     /// The confidence that the skill fits the query, 0 to 1. Unlike the score it can be compared
-    /// between queries and between libraries. 0 if nothing was ranked, and after the first fifty
-    /// hits, or `limit` hits if that is more, up to a thousand.
+    /// between queries and between libraries. 0 if nothing was ranked, and after the first
+    /// [`FITTED`] hits, or `limit` hits if that is more, up to a thousand.
     pub fit: f32,
     /// The components of the score, largest first; their points add up to the score. Empty if not
     /// requested, and after the first thousand hits.

@@ -13,9 +13,7 @@ use super::{MatchForm, SearchQuery, synonyms};
 
 /// Maximum length of a query in bytes.
 const MAX_QUERY: usize = 16 * 1024;
-/// Maximum length of the end of a longer query in bytes.
-const MAX_QUERY_END: usize = 2048;
-/// Maximum number of distinct words that are looked up.
+/// Maximum number of distinct words that are looked up, without stop words.
 const MAX_LOOKED_UP: usize = 512;
 /// Maximum number of names without separators that are looked for.
 const MAX_NAMES: usize = 48;
@@ -25,7 +23,7 @@ const MAX_COMPARED: usize = 8;
 const MAX_NEAR: usize = 4;
 const MAX_PREFIXED_NAMES: usize = 64;
 const MAX_PREFIXED: usize = 64;
-/// Maximum number of terms that are compared with the root of a word.
+/// Maximum number of terms of a segment that are compared with the root of a word.
 const MAX_DERIVED: usize = 64;
 /// Maximum number of documents for all words with one prefix together; names come first.
 const MAX_PREFIXED_DOCUMENTS: u32 = 40_000;
@@ -96,7 +94,7 @@ impl Plan {
 
 /// Parses a query and looks up its words.
 pub(super) fn plan(view: IndexView<'_>, query: &SearchQuery<'_>, weights: &SearchWeights) -> Plan {
-    let text = shortened(query.text);
+    let text = both_ends(query.text, MAX_QUERY);
     let text = &*text;
     let Words { words, order } = words(text);
     let typing = query.prefix && text.chars().next_back().is_some_and(char::is_alphanumeric);
@@ -143,10 +141,10 @@ pub(super) fn plan(view: IndexView<'_>, query: &SearchQuery<'_>, weights: &Searc
             compared += 1;
             add_corrections(view, &mut forms, &word.text, weights.typo);
         }
-        let mut terms: Vec<Vec<u8>> = forms.iter().map(|form| form.term.clone()).collect();
-        if !terms.contains(&stem) {
-            terms.push(stem);
-        }
+        let others = forms.iter().map(|form| &form.term);
+        let others: Vec<Vec<u8>> = others.filter(|term| **term != stem).cloned().collect();
+        let mut terms = vec![stem];
+        terms.extend(others);
         let factor = if word.code { weights.code } else { 1.0 };
         let known = push(view, &mut plan.terms, forms, factor);
         numbers.push((word.kind != TokenKind::Part).then(|| small16(plan.words.len())));
@@ -182,16 +180,15 @@ pub(super) fn plan(view: IndexView<'_>, query: &SearchQuery<'_>, weights: &Searc
     plan
 }
 
-/// Cuts a long query in the middle: a message with a log or a file in it states its purpose at the
-/// beginning or at the end. The end comes first in the result, so that its words are looked up even
-/// if the rest has too many.
-fn shortened(text: &str) -> Cow<'_, str> {
-    if text.len() <= MAX_QUERY {
+/// Cuts a text of more than `most` bytes in the middle: a message with a log or a file in it states
+/// its purpose at the beginning or at the end.
+pub(super) fn both_ends(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
         return Cow::Borrowed(text);
     }
-    let start = text.floor_char_boundary(MAX_QUERY - MAX_QUERY_END);
-    let end = text.ceil_char_boundary(text.len() - MAX_QUERY_END);
-    Cow::Owned(format!("{}\n{}", &text[end..], &text[..start]))
+    let start = text.floor_char_boundary(most / 2);
+    let end = text.ceil_char_boundary(text.len() - most / 2);
+    Cow::Owned(format!("{}\n{}", &text[..start], &text[end..]))
 }
 
 /// Keeps the rarest terms, in their order.
@@ -248,7 +245,7 @@ fn words(text: &str) -> Words {
                     words[number].code &= code;
                     order.push(number);
                 }
-                Entry::Vacant(place) if next < MAX_LOOKED_UP => {
+                Entry::Vacant(place) => {
                     place.insert(next);
                     order.push(next);
                     words.push(QueryWord {
@@ -258,27 +255,85 @@ fn words(text: &str) -> Words {
                         code,
                     });
                 }
-                Entry::Vacant(_) => {}
             }
         });
     }
-    Words { words, order }
+    keep_both_ends(Words { words, order })
+}
+
+/// Keeps [`MAX_LOOKED_UP`] words that are not stop words: half of them from the beginning of the
+/// text, the rest from its end.
+fn keep_both_ends(all: Words) -> Words {
+    let Words { words, order } = all;
+    let counted = words.iter().filter(|word| !word.stop).count();
+    if counted <= MAX_LOOKED_UP {
+        return Words { words, order };
+    }
+    let mut keep: Vec<bool> = words.iter().map(|word| word.stop).collect();
+    let mut left = MAX_LOOKED_UP;
+    for &number in &order {
+        if left > MAX_LOOKED_UP / 2 && !keep[number] {
+            keep[number] = true;
+            left -= 1;
+        }
+    }
+    for &number in order.iter().rev() {
+        if left > 0 && !keep[number] {
+            keep[number] = true;
+            left -= 1;
+        }
+    }
+    let mut next = 0..;
+    let numbers: Vec<Option<usize>> = keep
+        .iter()
+        .map(|keep| keep.then(|| next.next()).flatten())
+        .collect();
+    let mut keep = keep.into_iter();
+    Words {
+        words: words
+            .into_iter()
+            .filter(|_| keep.next().unwrap_or(false))
+            .collect(),
+        order: order.into_iter().filter_map(|word| numbers[word]).collect(),
+    }
 }
 
 /// Splits a text into prose and fenced code (`true`).
 fn fenced(text: &str) -> Vec<(bool, &str)> {
     let mut pieces = Vec::new();
-    let (mut code, mut from, mut at) = (false, 0, 0);
+    let mut open: Option<(char, usize)> = None;
+    let (mut from, mut at) = (0, 0);
     for line in text.split_inclusive('\n') {
-        let start = line.trim_start();
-        if start.starts_with("```") || start.starts_with("~~~") {
-            pieces.push((code, &text[from..at]));
-            (code, from) = (!code, at);
+        if let Some((mark, length, rest)) = fence(line) {
+            let next = match open {
+                None => (mark == '~' || !rest.contains('`')).then_some(Some((mark, length))),
+                Some((opened, least)) => {
+                    let closes = mark == opened && length >= least && rest.trim().is_empty();
+                    closes.then_some(None)
+                }
+            };
+            if let Some(next) = next {
+                pieces.push((open.is_some(), &text[from..at]));
+                (open, from) = (next, at);
+            }
         }
         at += line.len();
     }
-    pieces.push((code, &text[from..]));
+    pieces.push((open.is_some(), &text[from..]));
     pieces
+}
+
+/// Returns the mark of a line that begins with at least three of them, their number, and the rest
+/// of the line.
+fn fence(line: &str) -> Option<(char, usize, &str)> {
+    let line = line.trim_start();
+    let mark = line
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
+    let rest = line.trim_start_matches(mark);
+    let length = line.len() - rest.len();
+    (length >= 3).then_some((mark, length, rest))
 }
 
 /// Returns candidates for names without separators: words joined by hyphens and similar characters,
@@ -412,7 +467,7 @@ fn add_derived(view: IndexView<'_>, forms: &mut Vec<Spelling>, stem: &[u8], fact
 /// Returns `true` if no document has one of the spellings. Terms of removed documents stay in the
 /// index for a while.
 fn is_unknown(view: IndexView<'_>, forms: &[Spelling]) -> bool {
-    forms.is_empty() || (view.any_gone() && count(view, forms) == 0)
+    forms.is_empty() || (view.any_gone() && count(view, forms.iter()) == 0)
 }
 
 /// Adds a term. Returns its inverse document frequency, or `None` if no document contains it.
@@ -422,21 +477,11 @@ fn push(
     forms: Vec<Spelling>,
     factor: f32,
 ) -> Option<f32> {
-    // Related words do not make a word more frequent.
-    let related = forms
-        .iter()
-        .position(|form| form.form == MatchForm::Derived)
-        .filter(|first| *first > 0);
-    let counted = &forms[..related.unwrap_or(forms.len())];
-    let documents = match counted {
-        [] => 0,
-        [only] if !view.any_gone() => only
-            .entries
-            .iter()
-            .flatten()
-            .map(|entry| entry.documents)
-            .sum(),
-        _ => count(view, counted),
+    // Related words do not make a word more frequent, unless they are all that is left of it.
+    let own = forms.iter().filter(|form| form.form != MatchForm::Derived);
+    let documents = match count(view, own) {
+        0 => count(view, forms.iter()),
+        documents => documents,
     };
     if documents == 0 {
         return None;
@@ -447,18 +492,21 @@ fn push(
 }
 
 /// Returns the number of documents that contain one of the spellings.
-fn count(view: IndexView<'_>, forms: &[Spelling]) -> u32 {
+fn count<'f>(view: IndexView<'_>, forms: impl Iterator<Item = &'f Spelling> + Clone) -> u32 {
+    let is_one = forms.clone().nth(1).is_none();
+    if is_one && !view.any_gone() {
+        let entries = forms.flat_map(|form| form.entries.iter().flatten());
+        return entries.map(|entry| entry.documents).sum();
+    }
     let mut documents = 0;
     for (number, (from, piece)) in view.pieces().enumerate() {
-        let mut seen = vec![
-            false;
-            if forms.len() > 1 {
-                piece.segment.skills.len()
-            } else {
-                0
-            }
-        ];
-        for entry in forms.iter().filter_map(|form| form.entries[number]) {
+        let length = if is_one {
+            0
+        } else {
+            piece.segment.skills.len()
+        };
+        let mut seen = vec![false; length];
+        for entry in forms.clone().filter_map(|form| form.entries[number]) {
             for (document, _) in piece.segment.postings(entry) {
                 let fresh = seen
                     .get_mut(document as usize)

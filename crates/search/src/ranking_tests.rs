@@ -84,6 +84,21 @@ fn derived_words_match_weakly() {
 }
 
 #[test]
+fn related_word_in_a_name_adds_no_name_bonus() {
+    let mut samples = fillers(50);
+    samples.push(Sample::described("customise", "Changes reports."));
+    let has_bonus = |samples: &[Sample]| {
+        let hits = index(samples).search(&SearchQuery::new("customisation"));
+        let hit = hits.iter().find(|hit| &*hit.skill.name == "customise");
+        let mut reasons = hit.expect("the skill is found").explanation.iter();
+        reasons.any(|reason| reason.form == MatchForm::NameCover)
+    };
+    assert!(!has_bonus(&samples));
+    samples.push(Sample::described("themes", "Supports customisation."));
+    assert!(!has_bonus(&samples));
+}
+
+#[test]
 fn short_numbers_count_in_short_queries_only() {
     let mut samples = fillers(50);
     samples.push(Sample::described(
@@ -118,6 +133,54 @@ fn fenced_code_counts_half() {
 }
 
 #[test]
+fn only_a_matching_fence_opens_and_closes_code() {
+    let mut samples = fillers(50);
+    samples.push(Sample::described(
+        "parsers",
+        "Explains tokenizer internals.",
+    ));
+    let index = index(&samples);
+    let score = |text: &str| index.search(&SearchQuery::new(text))[0].score;
+    let (prose, code) = (score("the tokenizer"), score("```\ntokenizer\n```"));
+    assert!(code < prose);
+    for (text, expected) in [
+        ("```npm test``` fails\nthe tokenizer", prose),
+        ("```\n~~~\n```\nthe tokenizer", prose),
+        ("```\n~~~\ntokenizer\n```", code),
+        ("````\n```\ntokenizer\n````", code),
+        ("```\n```rust\ntokenizer\n```", code),
+        ("~~~ `sh`\ntokenizer\n~~~", code),
+    ] {
+        let found = score(text);
+        assert!((found - expected).abs() < 1e-3 * prose, "{text:?}: {found}");
+    }
+}
+
+#[test]
+fn both_ends_of_a_message_with_many_words_are_looked_up() {
+    let mut samples = fillers(50);
+    samples.push(Sample::described("pdf-forms", "Fills PDF forms."));
+    samples.push(Sample::described("poems", "Writes sonnets."));
+    let index = index(&samples);
+    let log: String = (0..900)
+        .map(|number| format!("line{number}y of\n"))
+        .collect();
+    assert!(log.len() < 12 * 1024);
+    for text in [
+        format!("{log}\nfill the pdf forms"),
+        format!("fill the pdf forms\n{log}"),
+        format!("write sonnets\n{log}\nfill the pdf forms"),
+    ] {
+        let found = found(&index, &text);
+        assert!(found.contains(&"pdf-forms".to_owned()), "{found:?}");
+        assert_eq!(
+            found.contains(&"poems".to_owned()),
+            text.starts_with("write")
+        );
+    }
+}
+
+#[test]
 fn typos_are_matched_in_short_queries_only() {
     let mut samples = fillers(50);
     samples.push(Sample::described("kubernetes", "Runs clusters."));
@@ -128,7 +191,7 @@ fn typos_are_matched_in_short_queries_only() {
 }
 
 #[test]
-fn fit_tells_subject_from_small_talk() {
+fn fit_separates_tasks_from_small_talk() {
     let mut samples = fillers(300);
     samples.push(Sample::described(
         "pdf-forms",

@@ -10,14 +10,11 @@ use super::head_match::HeadMatcher;
 use super::index::IndexView;
 use super::query_terms::{Plan, QueryTerm, Spelling, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
-use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, filter};
+use super::{FITTED, MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, filter};
 use prowess_catalog::Skill;
 
 /// Maximum number of hits with an explanation.
 const MAX_EXPLAINED: usize = 1000;
-/// Number of the best candidates whose heads are compared with the query, unless more are
-/// requested.
-const MIN_COMPARED: usize = 50;
 
 /// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -302,7 +299,7 @@ pub(super) fn search(
 
 /// Returns the number of the best candidates whose heads are compared with the query.
 fn compared(query: &SearchQuery<'_>) -> usize {
-    query.limit.clamp(MIN_COMPARED, MAX_EXPLAINED)
+    query.limit.clamp(FITTED, MAX_EXPLAINED)
 }
 
 /// Returns the candidates that may be among the hits, in no order.
@@ -415,8 +412,8 @@ fn score_all(view: IndexView<'_>, terms: &[QueryTerm], scale: &Scale) -> Points 
                     let gain = bodies.of(document, counts.of(BODY));
                     points.scores[document as usize] += word.idf * gain;
                 } else {
-                    let gain = only.factor * scale.sum(counts, lengths);
-                    points.add(document, word.idf * scale.dampen(gain), counts);
+                    let gain = word.idf * scale.dampen(only.factor * scale.sum(counts, lengths));
+                    points.add(document, gain, only.named(counts));
                 }
             });
         } else {
@@ -479,6 +476,17 @@ fn each_posting(
     }
 }
 
+impl Spelling {
+    /// Returns the counts by which a name matches. A related word in a name does not make it match.
+    fn named(&self, counts: Counts) -> Counts {
+        if self.form == MatchForm::Derived {
+            Counts(0)
+        } else {
+            counts
+        }
+    }
+}
+
 /// Adds up the contributions of several spellings of one word.
 #[derive(Default)]
 struct Scratch {
@@ -498,17 +506,13 @@ impl Scratch {
     ) {
         self.gains.resize(view.documents(), (0.0, Counts(0)));
         for spelling in &word.forms {
-            // A related word in the name does not make the name match.
-            let names = spelling.form != MatchForm::Derived;
             each_posting(view, spelling, |document, counts, lengths| {
                 let (gain, all) = &mut self.gains[document as usize];
                 if *gain <= 0.0 {
                     self.touched.push(document);
                 }
                 *gain += spelling.factor * scale.sum(counts, lengths);
-                if names {
-                    all.0 |= counts.0;
-                }
+                all.0 |= spelling.named(counts).0;
             });
         }
         for document in self.touched.drain(..) {

@@ -410,6 +410,51 @@ fn incremental_changes_equal_a_rebuild() {
 }
 
 #[test]
+fn removed_skill_does_not_hide_related_words() {
+    let mut samples: Vec<Sample> = (0..100)
+        .map(|number| Sample::described(&format!("other-{number}"), "Does something else."))
+        .collect();
+    samples.push(Sample::described("a", "Supports customization of reports."));
+    samples.push(Sample::described("b", "Lets you customize reports."));
+    samples.push(Sample::described("c", "Runs on kubernetes."));
+    let gone = [samples[100].skill.id.clone()];
+    let changed = index(&samples).with_changes(&gone, []);
+    samples.remove(100);
+    let fresh = index(&samples);
+    for text in ["customization", "customization reports", "customize"] {
+        let query = SearchQuery::new(text);
+        let found = changed.search(&query);
+        assert_eq!(found, fresh.search(&query), "{text}");
+        assert_eq!(names(&found)[0], "b", "{text}");
+    }
+}
+
+#[test]
+fn left_out_skills_do_not_change_results() {
+    let samples: Vec<Sample> = (0..200)
+        .map(|number| {
+            let text = format!("word{} common word{}", number % 7, number % 31);
+            Sample::described(&format!("skill-{number}"), &text)
+        })
+        .collect();
+    let (first, rest) = samples.split_at(190);
+    let whole = index(first).with_changes(&[], rest.iter().map(Sample::document));
+    let is_kept = |sample: &&Sample| sample.skill.name.len().is_multiple_of(2);
+    let kept: Vec<Sample> = samples.iter().filter(is_kept).cloned().collect();
+    let fresh = index(&kept);
+    let some = whole.only(|skill| skill.name.len().is_multiple_of(2));
+    assert!(!fresh.is_empty() && some.len() == fresh.len() && some.len() < whole.len());
+    for text in ["word3", "common", "word1 word5", "skill 77", ""] {
+        let query = SearchQuery {
+            limit: 0,
+            ..SearchQuery::new(text)
+        };
+        assert_eq!(some.search(&query), fresh.search(&query), "{text}");
+    }
+    assert_eq!(whole.only(|_| true).len(), whole.len());
+}
+
+#[test]
 fn parts_from_several_threads_are_combined() {
     let samples = library();
     let whole = index(&samples);

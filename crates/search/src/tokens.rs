@@ -84,6 +84,20 @@ pub(super) fn packed(word: &[u8]) -> [u64; 2] {
     ]
 }
 
+/// A term of up to fifteen bytes with its length, or a number for a longer term with another mark in
+/// place of the length.
+pub(super) type TermKey = [u64; 2];
+
+/// Packs a term with its length. Returns `None` if it has more than fifteen bytes.
+#[inline]
+pub(super) fn short_key(term: &[u8]) -> Option<TermKey> {
+    if term.len() > 15 {
+        return None;
+    }
+    let [low, high] = packed(term);
+    Some([low, high | (term.len() as u64) << 56])
+}
+
 /// Packs a short word at compile time.
 const fn packed_slowly(word: &[u8]) -> u64 {
     let mut number = 0;

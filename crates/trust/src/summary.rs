@@ -54,7 +54,7 @@ pub struct TrustSummary {
     pub network_left_out: usize,
     /// Text that is not visible to a reader.
     pub hidden: Vec<HiddenText>,
-    /// Links that lead outside its folder, or pass the outside.
+    /// Links whose target, or a link on the way to it, is outside its folder.
     pub links: Vec<OutsideLink>,
 }
 
@@ -80,7 +80,7 @@ pub struct HookLine {
     pub network: BTreeSet<String>,
 }
 
-/// A link that leads outside the folder of its skill, or passes the outside.
+/// A link whose target, or a link on the way to it, is outside the folder of its skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideLink {
     /// The link.

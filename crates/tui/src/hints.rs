@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// The hints of a session about one skill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkillHints {
-    /// The turns in which it was loaded, and what the index said.
+    /// The index, the hint for each message, and the turns in which it was loaded, as labels and
+    /// texts.
     pub lines: Vec<(&'static str, String)>,
     /// The same as JSON.
     pub document: Value,
@@ -23,7 +24,7 @@ pub(crate) fn summary(hint: &SkillHint) -> String {
     let shown: Vec<String> = hint
         .skills
         .iter()
-        .filter(|skill| is_shown(skill.outcome))
+        .filter(|skill| skill.outcome.is_shown())
         .map(|skill| {
             let name_only = match skill.outcome {
                 HintResult::Named => ", name only",
@@ -84,14 +85,14 @@ pub fn why_hints(events: &[StampedEvent], name: &str, turn: Option<u32>) -> Skil
                 };
                 let place = hint.skills.iter().position(|skill| *skill.name == *name);
                 let row = place.and_then(|place| hint.skills.get(place));
-                let hinted = row.is_some_and(|row| is_shown(row.outcome));
+                let hinted = row.is_some_and(|row| row.outcome.is_shown());
                 is_seen |= hinted;
                 is_known |= row.is_some();
                 let text = match (row, place) {
                     (Some(row), Some(place)) => {
                         format!("{}; match {}", reason(row, hint), place + 1)
                     }
-                    _ => "not hinted: not among the best matches".to_owned(),
+                    _ => "not in the hint: not among the best matches".to_owned(),
                 };
                 lines.push(("hint", format!("turn {next}: {text}")));
                 messages.push(json!({
@@ -156,10 +157,6 @@ fn hint_after(events: &[StampedEvent]) -> Option<&SkillHint> {
     }
 }
 
-fn is_shown(outcome: HintResult) -> bool {
-    matches!(outcome, HintResult::Described | HintResult::Named)
-}
-
 /// Explains the outcome for a skill.
 fn reason(skill: &HintedSkill, hint: &SkillHint) -> String {
     let fit = skill.fit;
@@ -169,24 +166,25 @@ fn reason(skill: &HintedSkill, hint: &SkillHint) -> String {
         ""
     };
     match skill.outcome {
-        HintResult::Described => format!("hinted with its description, fit {fit:.2}{by}"),
-        HintResult::Named => {
-            format!("hinted by name, because the index describes it, fit {fit:.2}{by}")
+        HintResult::Described => format!("in the hint with its description, fit {fit:.2}{by}"),
+        HintResult::Named => format!("in the hint by name only, fit {fit:.2}{by}"),
+        HintResult::Weak if skill.by_path || fit >= hint.least_fit => {
+            "not in the hint: its name is empty or too long".to_owned()
         }
         HintResult::Weak => format!(
-            "not hinted: its fit of {fit:.2} is below {:.2}",
+            "not in the hint: its fit of {fit:.2} is below {:.2}",
             hint.least_fit
         ),
-        HintResult::Loaded => "not hinted: it was loaded already".to_owned(),
-        HintResult::Repeated => "not hinted: an earlier hint describes it".to_owned(),
+        HintResult::Loaded => "not in the hint: it was loaded already".to_owned(),
+        HintResult::Repeated => "not in the hint: an earlier hint describes it".to_owned(),
         HintResult::Hidden => {
             let why = skill.hidden.as_deref().unwrap_or("hidden");
-            format!("not hinted: models may not see it ({})", clean(why))
+            format!("not in the hint: models may not see it ({})", clean(why))
         }
-        HintResult::Surplus => format!("not hinted: others fit better, fit {fit:.2}"),
+        HintResult::Surplus => format!("not in the hint: others fit better, fit {fit:.2}"),
         HintResult::NoRoom => {
             format!(
-                "not hinted: {} has no room for it, fit {fit:.2}",
+                "not in the hint: {} is too small, fit {fit:.2}",
                 tick("prompt.hint-tokens")
             )
         }
@@ -200,4 +198,63 @@ fn clean(text: &str) -> String {
 /// Returns a fit without the digits that a conversion to another type adds.
 fn two_digits(fit: f32) -> f64 {
     (f64::from(fit) * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_hold_for_every_way_to_an_outcome() {
+        let hint = SkillHint {
+            text: String::new(),
+            skills: Vec::new(),
+            least_fit: 0.5,
+            cut: false,
+        };
+        let reason = |outcome: HintResult, fit: f32, by_path: bool| {
+            let skill = HintedSkill {
+                name: "pdf".into(),
+                fit,
+                by_path,
+                outcome,
+                hidden: None,
+            };
+            reason(&skill, &hint)
+        };
+        for (outcome, fit, by_path, expected) in [
+            (
+                HintResult::Named,
+                0.83,
+                false,
+                "in the hint by name only, fit 0.83",
+            ),
+            (
+                HintResult::Weak,
+                0.41,
+                false,
+                "not in the hint: its fit of 0.41 is below 0.50",
+            ),
+            (
+                HintResult::Weak,
+                0.83,
+                false,
+                "not in the hint: its name is empty or too long",
+            ),
+            (
+                HintResult::Weak,
+                0.0,
+                true,
+                "not in the hint: its name is empty or too long",
+            ),
+            (
+                HintResult::NoRoom,
+                0.83,
+                false,
+                "not in the hint: `prompt.hint-tokens` is too small, fit 0.83",
+            ),
+        ] {
+            assert_eq!(reason(outcome, fit, by_path), expected);
+        }
+    }
 }

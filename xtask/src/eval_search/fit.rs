@@ -3,17 +3,15 @@
 
 use prowess_search::{GOOD_FIT, SearchHit, SearchIndex, SearchQuery};
 
-use super::{Entry, Prompt, subset};
+use super::{Entry, Prompt, no_skill, share, subset};
 
-/// Messages that fit no skill, one per line.
-const NO_SKILL: &str = include_str!("no_skill.txt");
 /// Number of hits that are suggested at most.
 const SUGGESTED: usize = 3;
 
 /// Prints, for libraries of several sizes and for several thresholds, the share of messages without
 /// a suggestion, and the recall and the precision of the suggestions for prompts.
 pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) {
-    let messages: Vec<&str> = NO_SKILL.lines().filter(|line| !line.is_empty()).collect();
+    let messages: Vec<&str> = no_skill().collect();
     println!(
         "{} prompts, {} messages that no skill fits; at most {SUGGESTED} suggestions\n",
         prompts.len(),
@@ -40,7 +38,9 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) {
             .map(|(prompt, right)| {
                 let found = search(&prompt.text);
                 let is_right = |hit: &SearchHit| hit.skill.id == some[*right].skill.id;
-                found.iter().map(|hit| (hit.fit, is_right(hit))).collect()
+                let best = found.first().map_or(0.0, |hit| hit.score);
+                let fits = found.iter().map(|hit| hit.fit_among(best));
+                fits.zip(found.iter().map(is_right)).collect()
             })
             .collect();
         let thresholds = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, GOOD_FIT];
@@ -91,14 +91,7 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) {
 
 /// Returns the highest fit.
 fn best(hits: &[SearchHit]) -> f32 {
-    hits.iter().map(|hit| hit.fit).fold(0.0, f32::max)
-}
-
-fn share(outcomes: impl Iterator<Item = bool>) -> f64 {
-    let (mut good, mut all) = (0.0, 0.0);
-    for outcome in outcomes {
-        good += f64::from(u8::from(outcome));
-        all += 1.0;
-    }
-    good / f64::max(all, 1.0)
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    let fits = hits.iter().map(|hit| hit.fit_among(best));
+    fits.fold(0.0, f32::max)
 }

@@ -7,10 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use prowess_search::{SearchIndex, SearchPartBuilder, SearchQuery, SearchWeights};
 
-use super::{DEPTH, Entry, Prompt, Random, positions, rank};
-
-/// Number of resampled sets of skills for an interval.
-const RESAMPLES: usize = 2000;
+use super::{DEPTH, Entry, Prompt, interval, positions, rank};
 
 /// The ranks of all prompts, in the order of the file.
 pub(super) type Ranks = Vec<Option<usize>>;
@@ -249,7 +246,7 @@ fn rows(title: &str, prompts: &[Prompt], ranks: &Ranks, base: Option<&Ranks>) {
             let gain = |number: &usize| {
                 figure(ranks[*number]) - base.map_or(0.0, |base| figure(base[*number]))
             };
-            let (low, high) = interval(&skills, gain);
+            let (low, high) = interval(&skills, |number| gain(number));
             let mean = mean(&skills, value);
             cells.push(if base.is_some() {
                 format!(
@@ -284,27 +281,4 @@ fn mean(skills: &[Vec<usize>], value: impl Fn(&usize) -> f64) -> f64 {
         count += 1.0;
     }
     sum / f64::max(count, 1.0)
-}
-
-/// Returns the 95 % interval of a mean, by resampling skills.
-fn interval(skills: &[Vec<usize>], value: impl Fn(&usize) -> f64) -> (f64, f64) {
-    let sums: Vec<(f64, f64)> = skills
-        .iter()
-        .map(|skill| (skill.iter().map(&value).sum(), skill.len() as f64))
-        .collect();
-    let mut random = Random(0xb007);
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let (mut sum, mut count) = (0.0, 0.0);
-            for _ in 0..sums.len() {
-                let (more, prompts) = sums[random.below(sums.len())];
-                sum += more;
-                count += prompts;
-            }
-            sum / f64::max(count, 1.0)
-        })
-        .collect();
-    means.sort_by(f64::total_cmp);
-    let at = |share: usize| means.get(means.len() * share / 1000).copied();
-    (at(25).unwrap_or(0.0), at(975).unwrap_or(0.0))
 }

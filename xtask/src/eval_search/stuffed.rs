@@ -46,7 +46,7 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     for (title, words, length) in [
         (
             "the commonest words of descriptions, 1 kB",
-            &head[..150],
+            &head[..150.min(head.len())],
             1024,
         ),
         (
@@ -66,7 +66,7 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
         ),
         (
             "the commonest words of the queries, 1 kB",
-            &asked[..150],
+            &asked[..150.min(asked.len())],
             1024,
         ),
         ("all words of the queries, 100 kB", &asked[..], 100_000),

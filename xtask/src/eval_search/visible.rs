@@ -14,7 +14,7 @@ use prowess_search::{GOOD_FIT, SearchIndex};
 use prowess_spec::tokens;
 use serde_json::json;
 
-use super::{Entry, Prompt, Random, hash, timed};
+use super::{Entry, Prompt, hash, interval, no_skill, share, timed};
 
 /// A description is visible if its first characters are: this many, or all of them.
 const FIRST: usize = 100;
@@ -25,7 +25,7 @@ const LIBRARIES: usize = 20;
 /// The context window for which listings are compared, in tokens.
 const WINDOW: usize = 200_000;
 
-/// What a model reads of a skill on one turn.
+/// The parts of a skill that a model reads on one turn.
 #[derive(Clone, Copy, Default)]
 struct Turn {
     /// The description is visible in our index.
@@ -61,7 +61,7 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Re
     for prompt in prompts {
         targets.entry(prompt.right).or_default().push(prompt);
     }
-    let silent = no_skill();
+    let silent: Vec<&str> = no_skill().collect();
     println!(
         "{} skills, {} prompts for {} skills, {} messages that no skill fits; hint: at most {} skills and {} tokens, fit at least {least}\n",
         entries.len(),
@@ -92,7 +92,7 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Re
                 turns.push((right, library.turn(skill, &prompt.text, limits, least)));
             }
             if number < LIBRARIES && (size < entries.len() || number == 0) {
-                let is_quiet = |message: &String| library.hint(message, limits, least).0.is_empty();
+                let is_quiet = |message: &&str| library.hint(message, limits, least).0.is_empty();
                 quiet.extend(silent.iter().map(is_quiet));
             }
         }
@@ -102,8 +102,15 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Re
 }
 
 fn print_row(size: usize, turns: &[(usize, Turn)], quiet: &[bool]) {
-    let share = |of: &dyn Fn(&Turn) -> bool| ratio(turns.iter().map(|(_, turn)| of(turn)));
-    let (low, high) = interval(turns);
+    let part_of = |of: &dyn Fn(&Turn) -> bool| share(turns.iter().map(|(_, turn)| of(turn)));
+    // Prompts for one skill resemble each other, so that skills are resampled.
+    let mut skills: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    for (right, turn) in turns {
+        let skill = skills.entry(*right).or_default();
+        skill.push(turn.index || turn.hint);
+    }
+    let skills: Vec<Vec<bool>> = skills.into_values().collect();
+    let (low, high) = interval(&skills, |visible| f64::from(u8::from(*visible)));
     let hinted: usize = turns.iter().map(|(_, turn)| turn.hinted).sum();
     let right = turns.iter().filter(|(_, turn)| turn.has_right).count();
     let with = turns.iter().filter(|(_, turn)| turn.hinted > 0).count();
@@ -119,59 +126,20 @@ fn print_row(size: usize, turns: &[(usize, Turn)], quiet: &[bool]) {
     let part = |one: usize, all: usize| one as f64 / all.max(1) as f64;
     println!(
         "| {size} | {:.3} | {:.3} | {:.3} | {:.3} | {low:.3} to {high:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {:.0} / {} | {:.3} | {:.2} / {:.2} ms |",
-        share(&|turn| turn.claude),
-        share(&|turn| turn.codex),
-        share(&|turn| turn.index),
-        share(&|turn| turn.index || turn.hint),
+        part_of(&|turn| turn.claude),
+        part_of(&|turn| turn.codex),
+        part_of(&|turn| turn.index),
+        part_of(&|turn| turn.index || turn.hint),
         part(with, turns.len()),
         part(right, with),
         part(right, hinted),
         part(first, with),
         part(spent.iter().sum(), spent.len()),
         spent.get(spent.len() * 95 / 100).copied().unwrap_or(0),
-        ratio(quiet.iter().copied()),
+        share(quiet.iter().copied()),
         time(50),
         time(99),
     );
-}
-
-fn ratio(outcomes: impl Iterator<Item = bool>) -> f64 {
-    let (mut good, mut all) = (0.0, 0.0);
-    for outcome in outcomes {
-        good += f64::from(u8::from(outcome));
-        all += 1.0;
-    }
-    good / f64::max(all, 1.0)
-}
-
-/// Returns the 95 % interval of the share of visible descriptions, by resampling skills: prompts
-/// for one skill resemble each other.
-fn interval(turns: &[(usize, Turn)]) -> (f64, f64) {
-    let mut groups: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for (right, turn) in turns {
-        let group = groups.entry(*right).or_default();
-        group.0 += f64::from(u8::from(turn.index || turn.hint));
-        group.1 += 1.0;
-    }
-    let groups: Vec<(f64, f64)> = groups.into_values().collect();
-    let mut random = Random(0x5eed);
-    let mut shares: Vec<f64> = (0..1_000)
-        .map(|_| {
-            let drawn = (0..groups.len()).map(|_| groups[random.below(groups.len())]);
-            let (good, all) = drawn.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            good / f64::max(all, 1.0)
-        })
-        .collect();
-    shares.sort_by(f64::total_cmp);
-    (shares[25], shares[974])
-}
-
-/// Returns the messages that no skill fits.
-fn no_skill() -> Vec<String> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/eval_search/no_skill.txt");
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.map(str::to_owned).collect()
 }
 
 /// Returns a library of `size` skills with the right one. For one skill, smaller libraries are

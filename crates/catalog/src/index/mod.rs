@@ -483,7 +483,10 @@ fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String
 fn discovery(more: usize, options: &IndexOptions<'_>) -> String {
     let count = wording::count(more, "more skill");
     match options.tool_for(more) {
-        Some(tool) => format!("Call `{tool}` to discover {count}."),
+        Some(tool) if options.discovery_tool == Some(tool) => {
+            format!("Call `{tool}` to discover {count}.")
+        }
+        Some(tool) => format!("Call `{tool}` to search {count}."),
         None if more == 1 => format!("{count} is not listed."),
         None => format!("{count} are not listed."),
     }

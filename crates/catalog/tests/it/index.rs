@@ -581,7 +581,7 @@ fn lines(text: &str) -> Vec<(&str, bool)> {
 /// X-A1: with 300 skills, those that matter keep their descriptions; the others are names, and what
 /// does not fit is counted.
 #[test]
-fn skills_that_matter_keep_their_descriptions() {
+fn favoured_skills_keep_their_descriptions() {
     for count in [300, 3_000] {
         let mut skills = library(count);
         skills[150] = in_project(skills[150].clone());
@@ -662,7 +662,7 @@ fn large_project_leaves_room_for_others() {
 }
 
 #[test]
-fn many_more_skills_are_to_be_searched() {
+fn long_rest_names_the_search_tool() {
     let skills = library(400);
     let check = |count: usize, expected: &str| {
         let options = IndexOptions {
@@ -674,7 +674,7 @@ fn many_more_skills_are_to_be_searched() {
         assert!(made.text.ends_with(&end), "{}", made.text);
         assert!(made.tokens <= 2_000);
     };
-    check(400, "Call `search_skills` to discover");
+    check(400, "Call `search_skills` to search");
     check(300, "Call `list_skills` to discover");
     let options = IndexOptions {
         discovery_tool: None,
@@ -683,7 +683,7 @@ fn many_more_skills_are_to_be_searched() {
     };
     let made = index(&entries(&skills[..300]), &options);
     assert!(
-        made.text.contains("\n\nCall `search_skills` to "),
+        made.text.contains("\n\nCall `search_skills` to search "),
         "{}",
         made.text
     );

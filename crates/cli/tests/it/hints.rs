@@ -314,7 +314,7 @@ fn hint_is_recorded_shown_and_explained() {
 
     let why = world.run(&["why", skill, "--session", id]).expect(0).stdout;
     assert!(
-        why.contains("turn 1: hinted with its description, fit "),
+        why.contains("turn 1: in the hint with its description, fit "),
         "{why}"
     );
     assert!(why.contains("match 1"), "{why}");
@@ -336,7 +336,7 @@ fn hint_is_recorded_shown_and_explained() {
     // Another skill of the same subject is a worse match; one without any common word is no match.
     let other = world.run(&["why", "epub-setup", "--session", id]).stdout;
     assert!(
-        other.contains("not hinted: not among the best matches"),
+        other.contains("not in the hint: not among the best matches"),
         "{other}"
     );
     let unknown = world.run(&["why", "nonsense", "--session", id]).expect(2);

@@ -76,13 +76,14 @@ fn large_library_keeps_the_descriptions_that_matter() {
     let left_out = 304 - shown.len();
     assert!(names > 200 && left_out > 0, "{index}");
     assert!(index.contains("- **some-useful-skill-222** — Plans, writes and checks"));
-    let end = format!("\n\nCall `search_skills` to discover {left_out} more skills.\n");
+    let end = format!("\n\nCall `search_skills` to search {left_out} more skills.\n");
     let few = format!("\n\nCall `list_skills` to discover {left_out} more skills.\n");
     let end = if left_out > 50 { end } else { few };
     assert!(index.ends_with(&end), "{index}");
 
-    let summary =
-        format!("the model reads {described} descriptions, {names} names, {left_out} nothing");
+    let summary = format!(
+        "the model reads {described} descriptions and {names} names; {left_out} skills left out"
+    );
     let overview = world.run::<&str>(&[]).expect(0).stdout;
     assert!(overview.contains(&summary), "{overview}");
     let budget = overview.split("`budget = ").nth(1).unwrap();

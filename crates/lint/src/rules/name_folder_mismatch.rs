@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_name_is_taken_only_if_it_says_more() {
+    fn folder_name_is_suggested_only_if_it_adds_words() {
         use Comparison::{Different, Generic, Poorer, Richer};
         for (folder, name, expected) in [
             ("pdf-tools", "pdf", Richer),

@@ -107,10 +107,11 @@ fn is_ast_grep(pattern: &ToolPattern, text: &str) -> bool {
     first == Some("sg") && text.contains("ast-grep")
 }
 
-/// Returns `true` if an option such as `--version` replaces everything else a program does.
+/// Returns `true` if the first option, such as `--version`, replaces everything else a program does.
+/// A later word may be the value of another option.
 fn only_informs(words: &[Word]) -> bool {
-    let informs = |word: &Word| matches!(&*word.text, "--help" | "--version" | "-V");
-    words.iter().skip(1).any(informs)
+    let first = words.get(1);
+    first.is_some_and(|word| matches!(&*word.text, "--help" | "--version"))
 }
 
 /// Returns why a pattern allows everything, and what to write instead.

@@ -701,10 +701,19 @@ fn author_chooses_between_names_with_different_words() {
 }
 
 #[test]
-fn programs_that_run_no_command_are_not_said_to() {
+fn programs_that_run_no_command_are_not_reported() {
     for (tools, expected) in [
         ("Bash(sg *) Bash(ast-grep *)", None),
         ("Bash(python3 --version *)", None),
+        ("Bash(sqlite3 --help *)", None),
+        (
+            "Bash(xargs -I --version *)",
+            Some("`Bash(xargs -I --version *)` allows every command"),
+        ),
+        (
+            "Bash(env -V *)",
+            Some("`Bash(env -V *)` allows every command"),
+        ),
         ("Bash(sg *)", Some("`Bash(sg *)` allows every command")),
         ("Bash(open:*)", Some("`Bash(open:*)` can start any program")),
         (

@@ -16,7 +16,7 @@ pub struct ListedSkill<'a> {
     pub model: SkillVisibility,
     /// Its visibility to users.
     pub people: SkillVisibility,
-    /// What the index of a session has of it; `None` if models do not see it.
+    /// The outcome in the index of a session; `None` if models do not see it.
     pub outcome: Option<EntryOutcome>,
 }
 

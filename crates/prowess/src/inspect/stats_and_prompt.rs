@@ -53,9 +53,18 @@ pub fn index_summary(made: &IndexText) -> String {
             }
         };
     }
-    let names = wording::count(names, "name");
-    let left_out = number(left_out);
-    format!("the model reads {descriptions}, {names}, {left_out} nothing")
+    let named = wording::count(names, "name");
+    let read = match (described, names) {
+        (0, 0) => "no skills".to_owned(),
+        (0, _) => format!("{named} without descriptions"),
+        (_, 0) => descriptions,
+        _ => format!("{descriptions} and {named}"),
+    };
+    if left_out == 0 {
+        return format!("the model reads {read}");
+    }
+    let left_out = wording::count(left_out, "skill");
+    format!("the model reads {read}; {left_out} left out")
 }
 
 /// Returns the index that a model sees as a document, with the outcome for each skill.

@@ -3,7 +3,9 @@
 //! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. Scores are not
 //! returned: they depend on skills that the model must not know about.
 
+use prowess_catalog::CatalogEntry;
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
+use prowess_search::name_match::{NameMatch, NameMatcher};
 use prowess_search::{GOOD_FIT, SearchHit, SearchQuery};
 use serde_json::{Value, json};
 
@@ -89,27 +91,31 @@ impl Tool for SearchSkills {
             .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
             .collect();
 
-        // Apply the limit after visibility, so that hidden skills do not count.
         let query = SearchQuery {
             metadata,
             limit: 0,
             explain: false,
             ..SearchQuery::new(words)
         };
-        let hits = context.services.registry.search(&query);
         let catalog = context.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
+        let names = NameMatcher::new(words);
+        let is_shown = |entry: &CatalogEntry| match view.visibility(entry) {
+            SkillVisibility::Full => true,
+            SkillVisibility::NameOnly if !query.metadata.is_empty() => false,
+            SkillVisibility::NameOnly => {
+                words.trim().is_empty() || names.compare(view.name(entry)) > NameMatch::No
+            }
+            SkillVisibility::Hidden(_) => false,
+        };
+        // A hidden skill must not change the limit, the order or the fit of the others.
+        let index = context.services.registry.search_index();
+        let index = index.only(|skill| catalog.entry_of(skill).is_some_and(is_shown));
+        let hits = index.search(&query);
         let (shown_hits, seen): (Vec<&SearchHit>, Vec<Seen<'_>>) = hits
             .iter()
             .filter_map(|hit| Some((hit, catalog.entry_of(&hit.skill)?)))
             .map(|(hit, entry)| (hit, (entry, view.visibility(entry))))
-            .filter(|(_, (entry, sight))| match sight {
-                SkillVisibility::Full => true,
-                SkillVisibility::NameOnly => {
-                    query.metadata.is_empty() && has_word(entry.name(), words)
-                }
-                SkillVisibility::Hidden(_) => false,
-            })
             .unzip();
         let total = seen.len();
         let best = &seen[..limit.min(total)];
@@ -126,13 +132,20 @@ impl Tool for SearchSkills {
                 "\n\n[{more} more not shown; use a more specific query]"
             ));
         }
-        let best_score = shown_hits.first().map_or(0.0, |hit| hit.score);
+        let described = shown_hits.iter().zip(&seen);
+        let described = described.filter(|(_, (_, sight))| *sight == SkillVisibility::Full);
+        let best_score = described.map(|(hit, _)| hit.score).next().unwrap_or(0.0);
         let skills: Vec<Value> = best[..lines.len()]
             .iter()
             .zip(&shown_hits)
             .map(|(seen, hit)| {
+                // The hidden description must not count.
+                let fit = match seen.1 {
+                    SkillVisibility::Full => hit.fit_among(best_score),
+                    _ => names.compare(view.name(seen.0)).fit(),
+                };
                 let mut value = listing::value(&view, loaded, seen);
-                value["fits"] = (hit.fit_among(best_score) >= GOOD_FIT).into();
+                value["fits"] = (fit >= GOOD_FIT).into();
                 value
             })
             .collect();
@@ -148,15 +161,7 @@ fn schema() -> Value {
     let mut schema = listing::schema();
     schema["properties"]["fits"] = json!({
         "type": "boolean",
-        "description": "True if the skill fits well enough to be suggested unasked.",
+        "description": "True if the skill is a good match for the query.",
     });
     schema
-}
-
-/// Returns `true` if a name contains one of the words. Used for skills of which only the name is
-/// visible.
-fn has_word(name: &str, words: &str) -> bool {
-    let name = name.to_lowercase();
-    let mut words = words.split_whitespace().peekable();
-    words.peek().is_none() || words.any(|word| name.contains(&word.to_lowercase()))
 }

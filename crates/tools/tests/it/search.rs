@@ -1,5 +1,6 @@
 //! `search_skills`.
 
+use prowess_catalog::VisibilityOverride;
 use prowess_tools::Loaded;
 use serde_json::json;
 
@@ -68,6 +69,44 @@ fn results_say_which_skills_fit() {
 }
 
 #[test]
+fn hidden_skills_do_not_change_which_skills_fit() {
+    let world = World::new();
+    for number in 0..60 {
+        let name = format!("pdf-forms-{number}");
+        world.file(
+            format!("~/.agents/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: Please fill in the fields of this PDF form for me\n---\nx\n"),
+        );
+    }
+    world.file(
+        "~/.agents/skills/paper/SKILL.md",
+        "---\nname: paper\ndescription: Fills in the fields of PDF forms\n---\nx\n",
+    );
+    for number in 0..200 {
+        let name = format!("chapter-{number}");
+        world.file(
+            format!("~/.agents/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: Explains a chapter in the handbook\n---\nx\n"),
+        );
+    }
+    let mut context = world.context();
+    for number in 0..60 {
+        context
+            .settings
+            .visibility
+            .overrides
+            .insert(format!("pdf-forms-{number}"), VisibilityOverride::UserOnly);
+    }
+    let message = json!({"query": "please fill in the fields of this PDF form for me"});
+    let answer = call(&context, &mut Loaded::default(), "search_skills", &message).unwrap();
+    let best = &answer.value["skills"][0];
+    assert_eq!(
+        (&best["name"], &best["fits"]),
+        (&json!("paper"), &json!(true))
+    );
+}
+
+#[test]
 fn agentick_metadata_must_be_equal() {
     let world = World::new();
     world
@@ -93,18 +132,38 @@ fn agentick_metadata_must_be_equal() {
 #[test]
 fn name_only_skills_are_searched_by_name() {
     let world = World::new();
-    world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
+    world
+        .skill("deploy", "metadata:\n  team: infra\n", "Rockets.")
+        .skill("deploy-rockets-far", "", "Planets.");
     let mut context = world.context();
-    context.settings.visibility.overrides.insert(
-        "deploy".into(),
-        prowess_catalog::VisibilityOverride::NameOnly,
-    );
+    for name in ["deploy", "deploy-rockets-far"] {
+        let overrides = &mut context.settings.visibility.overrides;
+        overrides.insert(name.into(), VisibilityOverride::NameOnly);
+    }
     let search = |input| told(&context, "search_skills", &input);
     assert_eq!(
-        search(json!({"query": "rockets"})),
-        "No skills match rockets."
+        search(json!({"query": "planets"})),
+        "No skills match planets."
     );
-    assert_eq!(search(json!({"query": "deploy rockets"})), "- **deploy**");
+    // A part of a word is not a word of the name.
+    assert_eq!(
+        search(json!({"query": "a planet"})),
+        "No skills match a planet."
+    );
+    let rockets = json!({"query": "deploy planets"});
+    let answer = call(&context, &mut Loaded::default(), "search_skills", &rockets).unwrap();
+    let skills = answer.value["skills"].as_array().unwrap();
+    let mut fits: Vec<_> = skills
+        .iter()
+        .map(|skill| (skill["name"].as_str().unwrap(), &skill["fits"]))
+        .collect();
+    fits.sort_by_key(|(name, _)| *name);
+    // All words of the first name are in the query; the rest of the skill does not count.
+    let expected = [
+        ("deploy", &json!(true)),
+        ("deploy-rockets-far", &json!(false)),
+    ];
+    assert_eq!(fits, expected);
     let by_team = json!({"query": "", "metadata": {"team": "infra"}});
     assert_eq!(search(by_team), "No skills match.");
 }
