@@ -6,6 +6,7 @@
     reason = "a development tool that prints rounded figures"
 )]
 
+mod agents;
 mod bench;
 mod bench_gate;
 mod bench_library;
@@ -38,6 +39,7 @@ Usage: cargo xtask COMMAND
   bench-start                measure the start-up time, compared with `true`
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
+  agents DIALECT|auto FOLDER read all agent files below the folder, count findings
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
@@ -82,6 +84,7 @@ fn main() -> Result<()> {
             skills.parse().context("SKILLS must be a number")?,
             true,
         ),
+        ["agents", dialect, folder] => agents::run(dialect, Path::new(folder)),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
         ["lint-sample", arguments @ ..] => lint_sample::run(arguments),

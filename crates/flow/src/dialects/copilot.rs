@@ -1,0 +1,51 @@
+//! Copilot: `*.agent.md`.
+
+use super::Dialect;
+use super::markdown::{self, MarkdownAgent, bare};
+use crate::file_reader::FileReader;
+use crate::model::{AgentDef, Selection};
+
+const KNOWN: [&str; 15] = [
+    "name",
+    "description",
+    "tools",
+    "model",
+    "argument-hint",
+    "user-invocable",
+    "disable-model-invocation",
+    "mcp-servers",
+    "mode",
+    "hidden",
+    "agents",
+    "agent",
+    "handoffs",
+    "target",
+    "metadata",
+];
+
+/// Keys without effect, and what serves their purpose here.
+const IGNORED: [(&str, &str); 3] = [
+    (
+        "mcp-servers",
+        "configure the servers with `prowess mcp add`",
+    ),
+    ("handoffs", "agents are started with `call_agent`"),
+    ("agent", "agents are started with `call_agent`"),
+];
+
+pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
+    let Some(MarkdownAgent { entries, mut agent }) =
+        markdown::read(reader, bytes, Dialect::Copilot, ".agent.md")
+    else {
+        return Vec::new();
+    };
+    reader.check_keys(&entries, &KNOWN);
+    agent.ignored = reader.ignore(&entries, &IGNORED);
+    // `tools: ['*']` and no `tools` mean every tool.
+    let tools = reader.names(&entries, "tools").map(bare);
+    agent.tools.only = tools.filter(|tools| !tools.iter().any(|tool| &**tool == "*"));
+    if let Some(agents) = reader.names(&entries, "agents") {
+        agent.calls = Selection::these(bare(agents));
+    }
+    vec![agent]
+}

@@ -1,0 +1,46 @@
+//! Gemini CLI: `.gemini/agents/*.md`.
+
+use super::Dialect;
+use super::markdown::{self, MarkdownAgent, bare};
+use crate::file_reader::FileReader;
+use crate::model::AgentDef;
+
+const KNOWN: [&str; 12] = [
+    "name",
+    "display_name",
+    "description",
+    "kind",
+    "tools",
+    "model",
+    "temperature",
+    "max_turns",
+    "timeout_mins",
+    "mcp_servers",
+    "skills",
+    "metadata",
+];
+
+/// Keys without effect, and what serves their purpose here.
+const IGNORED: [(&str, &str); 1] = [(
+    "mcp_servers",
+    "configure the servers with `prowess mcp add`",
+)];
+
+pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
+    let Some(MarkdownAgent { entries, mut agent }) =
+        markdown::read(reader, bytes, Dialect::Gemini, ".md")
+    else {
+        return Vec::new();
+    };
+    reader.check_keys(&entries, &KNOWN);
+    agent.ignored = reader.ignore(&entries, &IGNORED);
+    let tools = reader.names(&entries, "tools").map(bare);
+    agent.tools.only = tools.filter(|tools| !tools.iter().any(|tool| &**tool == "*"));
+    agent.limits.turns = reader
+        .number(&entries, "max_turns")
+        .and_then(|turns| u32::try_from(turns).ok());
+    agent.limits.seconds = reader
+        .number(&entries, "timeout_mins")
+        .map(|minutes| minutes.saturating_mul(60));
+    vec![agent]
+}

@@ -1,0 +1,545 @@
+//! Tests of the dialects, with files as people write them.
+
+use std::collections::BTreeMap;
+
+use prowess_diag::{Applicability, Severity};
+use prowess_spec::ReadFault;
+
+use super::{Dialect, read};
+use crate::ProjectFiles;
+use crate::model::{
+    AgentDef, AgentFile, ModelAlias, ModelChoice, PromptSource, Selection, TeamKind,
+};
+
+/// Files in memory. A path that is not there is missing.
+#[derive(Default)]
+struct Files(BTreeMap<&'static str, &'static str>);
+
+impl ProjectFiles for Files {
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+        let text = self.0.get(path).ok_or(ReadFault::Missing)?;
+        Ok(text.as_bytes().to_vec())
+    }
+}
+
+fn files<const N: usize>(files: [(&'static str, &'static str); N]) -> Files {
+    Files(files.into_iter().collect())
+}
+
+fn read_at(path: &str, text: &str) -> AgentFile {
+    read_with(path, text, &Files::default())
+}
+
+fn read_with(path: &str, text: &str, files: &Files) -> AgentFile {
+    let dialect = Dialect::of(path).expect("a known path");
+    read(dialect, path, text.as_bytes(), files)
+}
+
+/// Returns each finding as `rule at LINE: message`.
+fn findings(file: &AgentFile) -> Vec<String> {
+    let mut found = Vec::new();
+    for report in &file.reports {
+        for one in &report.diagnostics {
+            let start = one.span.unwrap_or_default().start as usize;
+            let line = report.text()[..start].matches('\n').count() + 1;
+            found.push(format!("{} at {line}: {}", one.rule, one.message));
+        }
+    }
+    found
+}
+
+fn only(file: &AgentFile) -> &AgentDef {
+    assert_eq!(file.agents.len(), 1, "{:?}", findings(file));
+    &file.agents[0]
+}
+
+fn names(selection: &Selection) -> Option<Vec<&str>> {
+    let only = selection.only.as_ref()?;
+    Some(only.iter().map(|name| &**name).collect())
+}
+
+#[test]
+fn files_are_recognised_by_their_path() {
+    for (path, dialect) in [
+        (".claude/agents/a.md", Some(Dialect::Claude)),
+        ("x/.claude/agents/sub/a.md", Some(Dialect::Claude)),
+        (".claude/agents/README.md", None),
+        (".claude/commands/a.md", None),
+        (".github/agents/a.agent.md", Some(Dialect::Copilot)),
+        (".opencode/agent/a.md", Some(Dialect::OpenCode)),
+        (".opencode/agents/a.md", Some(Dialect::OpenCode)),
+        (".gemini/agents/a.md", Some(Dialect::Gemini)),
+        (".codex/agents/a.toml", Some(Dialect::Codex)),
+        (".codex/config.toml", None),
+        (".planck/teams/dev/TEAM.json", Some(Dialect::Planck)),
+        ("crew/a.skilled_crew.yaml", Some(Dialect::SkilledCrew)),
+        (".skilled_crew.yaml", Some(Dialect::SkilledCrew)),
+        (".agents/config.json", Some(Dialect::CoreAgent)),
+        ("config.json", None),
+        ("", None),
+    ] {
+        assert_eq!(Dialect::of(path), dialect, "{path}");
+    }
+    for dialect in Dialect::ALL {
+        assert_eq!(Dialect::parse(dialect.as_str()), Some(dialect));
+    }
+}
+
+#[test]
+fn claude_agent_is_read() {
+    let text = "---\nname: code-reviewer\ndescription: Reviews code.\ntools: Read, Bash(git diff:*, git log:*), Agent(fixer)\n\
+                model: sonnet\nmaxTurns: 9\nskills: [style]\neffort: high\ncolor: red\n---\n\nReview it.\n";
+    let file = read_at(".claude/agents/code-reviewer.md", text);
+    assert_eq!(findings(&file), Vec::<String>::new());
+    let agent = only(&file);
+    assert_eq!(agent.name.as_str(), "code-reviewer");
+    assert_eq!(
+        (&*agent.description, &*agent.prompt),
+        ("Reviews code.", "Review it.")
+    );
+    assert_eq!(agent.model, ModelChoice::Alias(ModelAlias::Sonnet));
+    let tools = ["Read", "Bash(git diff:*, git log:*)"];
+    assert_eq!(names(&agent.tools).unwrap(), tools);
+    assert_eq!(names(&agent.calls).unwrap(), ["fixer"]);
+    assert_eq!(agent.limits.turns, Some(9));
+    assert_eq!(agent.preload, ["style".into()]);
+    assert_eq!(agent.effort.as_deref(), Some("high"));
+}
+
+/// `tools` as a text, a list, absent and empty.
+#[test]
+fn tools_of_claude_agents() {
+    let tools = |line: &str| {
+        let text = format!("---\nname: a\ndescription: b\n{line}---\nx\n");
+        let file = read_at(".claude/agents/a.md", &text);
+        let agent = only(&file).clone();
+        (agent, findings(&file))
+    };
+    assert_eq!(tools("").0.tools, Selection::all());
+    assert_eq!(
+        names(&tools("tools: Read, Grep\n").0.tools).unwrap(),
+        ["Read", "Grep"]
+    );
+    let list = tools("tools:\n  - Read\n  - mcp__jira__get\n").0;
+    assert_eq!(names(&list.tools).unwrap(), ["Read", "mcp__jira__get"]);
+    assert_eq!(tools("tools: '*'\n").0.tools, Selection::all());
+    let (empty, found) = tools("tools: []\n");
+    assert_eq!(empty.tools, Selection::none());
+    assert_eq!(
+        found,
+        ["agent-value at 4: `tools` is empty: the agent has no tools"]
+    );
+    let without = tools("disallowedTools: Bash\n").0;
+    assert!(without.tools.contains("Read") && !without.tools.contains("Bash"));
+    let (_, found) = tools("tools: {a: 1}\n");
+    assert_eq!(
+        found,
+        ["agent-value at 4: `tools` is a map, not a list of names"]
+    );
+}
+
+#[test]
+fn unknown_key_has_the_nearest_one_as_fix() {
+    let text = "---\nname: a\ndescription: b\ndisalowedTools: Bash\n---\nx\n";
+    let file = read_at(".claude/agents/a.md", text);
+    assert_eq!(
+        findings(&file),
+        ["agent-key at 4: unknown key `disalowedTools`"]
+    );
+    let finding = &file.reports[0].diagnostics[0];
+    assert_eq!(finding.severity, Severity::Warning);
+    let fix = finding.fix.as_ref().unwrap();
+    assert_eq!(fix.applicability, Applicability::Suggested);
+    assert_eq!(&*fix.edits[0].replacement, "disallowedTools");
+}
+
+/// Eleven files of the vendor have a description with unquoted colons.
+#[test]
+fn broken_frontmatter_is_repaired_with_a_fix() {
+    let text = "---\nname: a\ndescription: Use it when: the user asks. Context: user: hi\nmodel: opus\n---\nx\n";
+    let file = read_at(".claude/agents/a.md", text);
+    let agent = only(&file);
+    assert!(
+        agent.description.ends_with("user: hi"),
+        "{}",
+        agent.description
+    );
+    assert_eq!(agent.model, ModelChoice::Alias(ModelAlias::Opus));
+    let finding = &file.reports[0].diagnostics[0];
+    assert!(finding.fix.is_some(), "{finding:?}");
+}
+
+#[test]
+fn file_without_frontmatter_has_the_name_of_the_file() {
+    let file = read_at(".claude/agents/helper.md", "Help.\n");
+    let agent = only(&file);
+    assert_eq!((agent.name.as_str(), &*agent.prompt), ("helper", "Help."));
+    assert_eq!(findings(&file).len(), 2, "{:?}", findings(&file));
+}
+
+#[test]
+fn copilot_and_gemini_agents_are_read() {
+    let text = "---\nname: Planner\ndescription: Plans.\nmodel: GPT-4.1\ntools: ['search', 'github/*']\nargument-hint: what\n---\nPlan.\n";
+    let file = read_at(".github/agents/planner.agent.md", text);
+    let agent = only(&file);
+    assert_eq!(agent.model.spec(), "GPT-4.1");
+    assert_eq!(names(&agent.tools).unwrap(), ["search", "github/*"]);
+    assert_eq!(findings(&file), Vec::<String>::new());
+
+    let text = "---\nname: g\ndescription: G.\ntools: [read_file]\nmax_turns: 4\ntimeout_mins: 2\n---\nG.\n";
+    let file = read_at(".gemini/agents/g.md", text);
+    let limits = only(&file).limits;
+    assert_eq!((limits.turns, limits.seconds), (Some(4), Some(120)));
+}
+
+#[test]
+fn opencode_switches_tools_with_a_map() {
+    let text = "---\nmode: primary\nmodel: opencode/gpt-5\ntools:\n  \"*\": false\n  \"github-triage\": true\n---\nTriage.\n";
+    let file = read_at(".opencode/agent/triage.md", text);
+    let agent = only(&file);
+    assert_eq!(agent.name.as_str(), "triage");
+    assert_eq!(names(&agent.tools).unwrap(), ["github-triage"]);
+    assert_eq!(agent.model.spec(), "opencode/gpt-5");
+    assert_eq!(findings(&file), Vec::<String>::new());
+    let file = read_at(
+        ".opencode/agent/a.md",
+        "---\ntools:\n  bash: false\n  write: no\n---\n",
+    );
+    assert_eq!(only(&file).tools.without, ["bash".into()]);
+    assert_eq!(
+        findings(&file),
+        ["agent-value at 4: a tool is switched with `true` or `false`"]
+    );
+}
+
+#[test]
+fn codex_role_is_read() {
+    let text = "model = \"gpt-5\"\nmodel_reasoning_effort = \"high\"\nsandbox_mode = \"read-only\"\ndeveloper_instructions = \"\"\"\nReview.\n\"\"\"\n";
+    let file = read_at(".codex/agents/reviewer.toml", text);
+    let agent = only(&file);
+    assert_eq!(
+        (agent.name.as_str(), &*agent.prompt),
+        ("reviewer", "Review.")
+    );
+    assert!(agent.is_read_only);
+    assert_eq!(findings(&file), Vec::<String>::new());
+    let file = read_at(
+        ".codex/agents/a.toml",
+        "sandbox_mode = \"readonly\"\nmodell = 1\n",
+    );
+    assert!(only(&file).is_read_only);
+    assert_eq!(
+        findings(&file),
+        [
+            "agent-value at 1: unknown value of `sandbox_mode`",
+            "agent-key at 2: unknown key `modell`"
+        ]
+    );
+    let file = read_at(".codex/agents/a.toml", "x = [\n");
+    assert!(file.agents.is_empty());
+    assert!(
+        findings(&file)[0].starts_with("agent-syntax at "),
+        "{:?}",
+        findings(&file)
+    );
+}
+
+const TEAM: &str = r#"{
+  "name": "build-team",
+  "members": [
+    {"type": "orchestrator", "provider": "anthropic", "model_id": "m", "system_prompt": "prompts/lead.md", "tools": ["read"]},
+    {"type": "builder", "name": "Builder", "description": "Builds.", "provider": "openai", "model_id": "n",
+     "system_prompt": "Build it.", "tools": ["read", "bsh", "list_skills"], "skills": ["rust"], "compactor": "X"}
+  ]
+}"#;
+
+#[test]
+fn planck_team_is_read() {
+    let path = ".planck/teams/dev/TEAM.json";
+    let file = read_with(
+        path,
+        TEAM,
+        &files([(".planck/teams/dev/prompts/lead.md", "Lead.\n")]),
+    );
+    assert_eq!(
+        findings(&file),
+        [
+            "agent-tool at 6: unknown tool `bsh`",
+            "agent-unsupported at 6: `compactor` has no effect here"
+        ]
+    );
+    let [lead, builder] = file.agents.as_slice() else {
+        panic!("{:?}", file.agents);
+    };
+    assert_eq!(lead.name.as_str(), "orchestrator");
+    assert_eq!(&*lead.prompt, "Lead.");
+    let prompt = PromptSource::File(".planck/teams/dev/prompts/lead.md".into());
+    assert_eq!(lead.prompt_source, prompt);
+    assert_eq!(names(&lead.calls).unwrap(), ["Builder"]);
+    assert_eq!(builder.calls, Selection::none());
+    assert_eq!(names(&builder.skills).unwrap(), ["rust"]);
+    assert_eq!(builder.model.spec(), "openai/n");
+    let team = file.team.unwrap();
+    assert_eq!(
+        (team.name.as_str(), team.kind),
+        ("build-team", TeamKind::Orchestrated)
+    );
+    assert_eq!(team.entry.unwrap().as_str(), "orchestrator");
+}
+
+#[test]
+fn bad_member_of_a_team_is_skipped() {
+    let member = |rest: &str| {
+        format!("{{\"type\": \"worker\", \"provider\": \"p\", \"model_id\": \"m\"{rest}}}")
+    };
+    let lead = member("").replace("worker", "orchestrator");
+    let team = |members: &[&str]| {
+        let text = format!("{{\"members\": [\n{}\n]}}", members.join(",\n"));
+        let file = read_at(".planck/teams/dev/TEAM.json", &text);
+        let found = findings(&file);
+        (file, found)
+    };
+    let (file, found) = team(&[
+        &lead,
+        "3",
+        &member(", \"name\": \"a\\u001b[2J\""),
+        &member(""),
+    ]);
+    assert_eq!(file.agents.len(), 2);
+    assert_eq!(file.team.unwrap().name.as_str(), "dev");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[1].contains("control or invisible"), "{found:?}");
+    assert!(!found[1].contains('\u{1b}'), "{found:?}");
+
+    let (file, found) = team(&[&member("")]);
+    assert!(file.team.is_none());
+    assert_eq!(
+        found,
+        ["agent-team at 1: no member has the type `orchestrator`"]
+    );
+    let other = lead.replace("\"type\"", "\"name\": \"two\", \"type\"");
+    let (file, found) = team(&[&lead, &other]);
+    assert!(file.team.is_none());
+    assert_eq!(
+        found,
+        ["agent-team at 3: two members have the type `orchestrator`"]
+    );
+    let (file, found) = team(&[&lead, &member(""), &member("")]);
+    assert_eq!(file.agents.len(), 2);
+    assert_eq!(
+        found,
+        ["agent-name at 4: two members have the name `worker`"]
+    );
+    let solo = lead.replace("orchestrator", "solo");
+    let (file, found) = team(&[&solo]);
+    assert_eq!(
+        (file.agents[0].calls.clone(), found.len()),
+        (Selection::none(), 0)
+    );
+}
+
+#[test]
+fn prompt_path_stays_in_the_project() {
+    for (path, why) in [
+        ("../../../../etc/passwd.md", "is outside the project"),
+        ("/etc/passwd.md", "is absolute"),
+        ("~/x.md", "is absolute"),
+        ("no/such.md", "does not exist"),
+    ] {
+        let text = format!(
+            "{{\"members\": [{{\"type\": \"orchestrator\", \"provider\": \"p\", \"model_id\": \"m\", \"system_prompt\": \"{path}\"}}]}}"
+        );
+        let file = read_at(".planck/teams/dev/TEAM.json", &text);
+        let found = findings(&file);
+        assert!(
+            found.len() == 1 && found[0].contains(why),
+            "{path}: {found:?}"
+        );
+        assert_eq!(file.agents[0].prompt_source, PromptSource::None);
+    }
+}
+
+const CREW: &str = "version: \"1.0\"
+id: bluesky
+commands:
+  - {name: french, filePath: ./commands/french.command.md}
+entryPointAgent: lead
+agents:
+  lead:
+    instructionsPath: ./lead.md
+  researcher:
+    instructionsPath: ./none.md
+    mcp_servers:
+      - filePath: ../mcp/time.json
+    skills:
+      - {name: hackernews, folderPath: ../skills/hackernews}
+      - {name: other, folderPath: ../skills/hackernews}
+script_runtime:
+  kind: container
+";
+
+#[test]
+fn crew_is_read() {
+    let files = files([
+        (
+            "crew/lead.md",
+            "---\nname: lead\ndescription: Leads.\nmodel: openai/m\n---\nLead.\n",
+        ),
+        (
+            "crew/commands/french.command.md",
+            "---\ndescription: x\n---\nFrench $ARGUMENTS\n",
+        ),
+        (
+            "mcp/time.json",
+            "{\"type\": \"stdio\", \"name\": \"time\", \"command\": \"t\"}",
+        ),
+        (
+            "skills/hackernews/SKILL.md",
+            "---\nname: hackernews\ndescription: d\n---\n",
+        ),
+    ]);
+    let file = read_with("crew/b.skilled_crew.yaml", CREW, &files);
+    assert_eq!(
+        findings(&file),
+        [
+            "agent-path at 10: `crew/none.md` does not exist",
+            "agent-name at 15: the name is `other`, but `SKILL.md` has `hackernews`",
+            "agent-unsupported at 16: `script_runtime` has no effect here",
+        ]
+    );
+    let [lead, researcher] = file.agents.as_slice() else {
+        panic!("{:?}", file.agents);
+    };
+    assert_eq!((&*lead.prompt, &*lead.description), ("Lead.", "Leads."));
+    assert_eq!(names(&lead.calls).unwrap(), ["researcher"]);
+    assert_eq!(lead.skills, Selection::none());
+    assert_eq!((&*researcher.prompt, &*researcher.description), ("", ""));
+    let folder = ("hackernews".into(), "skills/hackernews".into());
+    assert_eq!(researcher.skill_folders, [folder]);
+    assert_eq!(names(&researcher.servers).unwrap(), ["time"]);
+    let team = file.team.unwrap();
+    assert_eq!((team.name.as_str(), team.kind), ("bluesky", TeamKind::Crew));
+    assert_eq!(team.commands[0].name.as_ref(), "french");
+}
+
+#[test]
+fn crew_without_an_entry_agent_is_reported() {
+    let file = read_at(
+        "a.skilled_crew.yaml",
+        "entryPointAgent: leed\nagents:\n  lead:\n",
+    );
+    assert_eq!(
+        findings(&file),
+        ["agent-team at 1: `entryPointAgent` names no agent"]
+    );
+    assert!(file.team.is_none());
+    let help = file.reports[0].diagnostics[0].help.as_deref();
+    assert_eq!(help, Some("did you mean `lead`?"));
+    let file = read_at("a.skilled_crew.yaml", "agents: {}\n");
+    assert_eq!(findings(&file), ["agent-team at 1: the crew has no agents"]);
+}
+
+const CONFIG: &str = "// comment
+{
+  \"version\": 1,
+  \"subagents\": [
+    {\"name\": \"cluster\", \"description\": \"Looks.\", \"instructions\": \"@include upstream/SOUL.md\",
+     \"model\": {\"provider\": \"vertex\", \"name\": \"g\"}, \"max_depth\": 2,
+     \"tools\": [\"read_file\"], \"mcp\": [], \"budgets\": {\"max_turns\": 5, \"max_cost_usd\": 0.25, \"max_wallclock_seconds\": 60}},
+    {\"name\": \"own\", \"root\": \"../cluster\", \"skills\": []},
+    {\"name\": \"cluster\"},
+    {\"name\": \"out\", \"root\": \"../../x\"},
+  ],
+}
+";
+
+#[test]
+fn core_agent_subagents_are_read() {
+    let files = files([
+        ("upstream/SOUL.md", "Soul.\n"),
+        ("cluster/AGENTS.md", "Own.\n"),
+    ]);
+    let file = read_with(".agents/config.json", CONFIG, &files);
+    assert_eq!(
+        findings(&file),
+        [
+            "agent-name at 9: two agents have the name `cluster`",
+            "agent-path at 10: the path `../../x` is outside the project",
+        ]
+    );
+    let [cluster, own] = file.agents.as_slice() else {
+        panic!("{:?}", file.agents);
+    };
+    assert_eq!(&*cluster.prompt, "Soul.");
+    assert_eq!(
+        cluster.prompt_source,
+        PromptSource::File("upstream/SOUL.md".into())
+    );
+    assert_eq!(names(&cluster.tools).unwrap(), ["read_file"]);
+    assert_eq!(
+        (cluster.servers.clone(), cluster.skills.clone()),
+        (Selection::none(), Selection::all())
+    );
+    let limits = cluster.limits;
+    assert_eq!(
+        (limits.turns, limits.micros, limits.seconds, limits.depth),
+        (Some(5), Some(250_000), Some(60), Some(2))
+    );
+    assert_eq!(
+        (&*own.prompt, own.root.as_deref()),
+        ("Own.", Some("cluster"))
+    );
+    assert_eq!(own.skills, Selection::none());
+    assert_eq!(file.team.unwrap().kind, TeamKind::Roster);
+}
+
+#[test]
+fn hostile_files_are_refused_with_a_finding() {
+    let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nagents: {x: *b}\n";
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let large = " ".repeat(crate::MAX_FILE + 1);
+    for (path, text) in [
+        ("a.skilled_crew.yaml", bomb),
+        (".planck/teams/a/TEAM.json", &deep),
+        (".agents/config.json", &deep),
+        (".planck/teams/a/TEAM.json", &large),
+        (".claude/agents/a.md", &large),
+        (".codex/agents/a.toml", "\u{feff}\0"),
+    ] {
+        let file = read_at(path, text);
+        let found = findings(&file);
+        assert!(file.agents.is_empty() && file.team.is_none(), "{path}");
+        assert!(
+            !found.is_empty() && found.len() <= 100,
+            "{path}: {}",
+            found.len()
+        );
+    }
+    let file = read(
+        Dialect::Planck,
+        "TEAM.json",
+        b"{\"a\": \xff}",
+        &Files::default(),
+    );
+    assert_eq!(
+        findings(&file),
+        ["agent-syntax at 1: the file is not UTF-8"]
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_accepted(bytes: Vec<u8>, text in "[-{}\\[\\]\":, a-z\n#]{0,200}") {
+        for dialect in Dialect::ALL {
+            for bytes in [&*bytes, text.as_bytes()] {
+                let file = read(dialect, "x/y", bytes, &Files::default());
+                for report in &file.reports {
+                    for one in &report.diagnostics {
+                        let span = one.span.unwrap_or_default();
+                        proptest::prop_assert!(report.text().get(span.range()).is_some());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Reads agents, teams and crews from the files of other systems.
+//!
+//! [`Dialect::of`] recognises a file by its path, and [`read`] turns its bytes into
+//! [`AgentDef`]s and at most one [`TeamDef`]. Reading never fails: what is not understood is a
+//! finding with a span, and the rest of the file is kept. Nothing is opened and nothing is run:
+//! files that a file names are requested through [`ProjectFiles`].
+
+#![warn(clippy::disallowed_methods)]
+
+pub mod dialects;
+mod file_reader;
+mod json;
+mod model;
+mod tree;
+
+pub use dialects::{Dialect, read};
+pub use file_reader::{AGENT_RULES, AgentRule, ProjectFiles};
+pub use model::{
+    AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
+    PromptSource, Selection, TeamDef, TeamKind,
+};
+
+/// Maximum size of a file, in bytes.
+pub const MAX_FILE: usize = prowess_spec::parse::MAX_FILE;
