@@ -406,11 +406,19 @@ impl Git {
 
     fn write(&mut self, folder: &Path, own: &Path, common: &Path) {
         let text = bounded_read(&common.join("config"), MAX_CONFIG).unwrap_or_default();
+        let settings = git_config::entries(&text);
+        let is_store = |entry: &Entry| entry.key == "extensions.refstorage";
+        let is_other = |entry: &Entry| is_store(entry) && entry.value != b"files";
+        if settings.iter().any(is_other) {
+            let why = "its references are not files (`reftable`), so a change to its branch could not \
+                       be undone; run this git command yourself";
+            self.unknown.push(Unknown::new(common, why));
+        }
         self.written = Some(Written {
             tree: bytes(folder),
             own: bytes(own),
             common: bytes(common),
-            hash: hash_length(&git_config::entries(&text)),
+            hash: hash_length(&settings),
         });
     }
 

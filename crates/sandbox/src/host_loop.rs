@@ -315,16 +315,14 @@ impl Run {
                 Report::Replaced(path) => notes.push(Note::Replaced {
                     path: protocol::path(&path),
                 }),
-                Report::IndexRestored(path, None) => {
+                Report::IndexRestored(path, why) => {
                     undone = true;
-                    notes.push(Note::IndexRestored {
-                        path: protocol::path(&path),
+                    let path = protocol::path(&path);
+                    notes.push(match why {
+                        None => Note::IndexRestored { path },
+                        Some(why) => Note::IndexNotRestored { path, why },
                     });
                 }
-                Report::IndexRestored(path, Some(why)) => notes.push(Note::Unprotected {
-                    path: protocol::path(&path),
-                    why,
-                }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
                     step,
@@ -362,7 +360,7 @@ impl Run {
         }
         // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {
-            // What it did was undone.
+            // What it did was undone, or should have been.
             (Some(End::Code(0)), _) if undone => End::Code(1),
             (Some(end), _) => end,
             (None, Some(_)) => End::Signal(9),

@@ -7,18 +7,29 @@
 //! --staged` would take the submodule from the commit.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, openat, readlinkat, renameat, symlinkat,
+    unlinkat,
+};
+use rustix::io::Errno;
 
 use super::stubs::open_folder;
 use crate::git::{MAX_POINTER, pointer_target};
 use crate::git_index::{self, MAX_INDEX};
 use crate::protocol::{self, Written};
+
+/// Most symbolic references from `HEAD` to a commit. Git follows fewer.
+const MAX_REFERENCES: usize = 8;
+
+/// The references that each working tree has of its own.
+const OWN_REFERENCES: &[&str] = &["refs/bisect", "refs/rewritten", "refs/worktree"];
 
 /// The index of a repository before the run.
 pub(super) struct IndexWatch {
@@ -33,27 +44,40 @@ pub(super) struct IndexWatch {
 
 /// A file before the run.
 struct Saved {
+    /// The innermost folder of its path that existed.
     folder: OwnedFd,
-    name: OsString,
-    /// The file and its content, if there was one.
-    content: Option<(File, Vec<u8>)>,
+    /// The rest of its path: its name, after the folders that did not exist.
+    rest: Vec<OsString>,
+    content: Content,
+}
+
+/// The content of a path.
+enum Content {
+    Absent,
+    File(File, Vec<u8>),
+    /// A link, which git used to write for a symbolic reference.
+    Link(OsString),
 }
 
 impl IndexWatch {
-    /// Reads the index.
+    /// Reads the index, `HEAD` and the branch. Fails if one of them could not be restored.
     pub(super) fn new(written: &Written) -> io::Result<Self> {
         let own = protocol::path(&written.own);
         let hash = written.hash as usize;
         let common = protocol::path(&written.common);
-        let mut saved = vec![Saved::new(&own.join("index"), MAX_INDEX)?];
-        // `HEAD` can be a link, and the folder of a branch that was packed may not exist.
-        if let Ok(head) = Saved::new(&own.join("HEAD"), MAX_POINTER) {
-            let branch = head.content.as_ref().and_then(|(_, text)| {
-                let name = text.trim_ascii().strip_prefix(b"ref: ")?;
-                Saved::new(&common.join(git_index::place(name)?), MAX_POINTER).ok()
-            });
-            saved.push(head);
-            saved.extend(branch);
+        let index = Saved::new(&own.join("index"), MAX_INDEX)?;
+        if let Content::Link(_) = index.content {
+            return Err(io::Error::other("the index is a link"));
+        }
+        let mut saved = vec![index];
+        let mut next = Some(own.join("HEAD"));
+        while let Some(path) = next {
+            if saved.len() > MAX_REFERENCES {
+                return Err(io::Error::other("`HEAD` has too many symbolic references"));
+            }
+            let reference = Saved::new(&path, MAX_POINTER)?;
+            next = reference.next(&own, &common)?;
+            saved.push(reference);
         }
         Ok(Self {
             links: git_index::places(&own, hash)?.links,
@@ -76,7 +100,9 @@ impl IndexWatch {
             }
             Err(_) => self.own.join("index"),
         };
-        let restored = self.saved.iter().try_for_each(Saved::restore);
+        // One that cannot be restored does not keep the others as they are.
+        let restored = self.saved.iter().map(Saved::restore);
+        let restored = restored.fold(Ok(()), |all, one| all.and(one));
         Some((found, restored))
     }
 
@@ -98,51 +124,136 @@ impl IndexWatch {
 }
 
 impl Saved {
+    /// Reads a file of at most `most` bytes.
     fn new(path: &Path, most: u64) -> io::Result<Self> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        let Some(name) = path.file_name() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let folder = open_folder(parent)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let content = match openat(&folder, name, flags, Mode::empty()) {
-            Ok(file) => {
-                let (file, mut content) = (File::from(file), Vec::new());
-                (&file).take(most).read_to_end(&mut content)?;
-                Some((file, content))
+        let mut rest = vec![name.to_owned()];
+        let mut parent = path.parent();
+        // The folder of a branch that was packed may not exist.
+        let folder = loop {
+            let Some(folder) = parent else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            match open_folder(folder) {
+                Ok(folder) => break folder,
+                Err(Errno::NOENT) => rest.extend(folder.file_name().map(OsStr::to_owned)),
+                Err(error) => return Err(error.into()),
             }
-            Err(rustix::io::Errno::NOENT) => None,
-            Err(error) => return Err(error.into()),
+            parent = folder.parent();
         };
-        let name = name.to_owned();
+        rest.reverse();
+        let content = match rest.as_slice() {
+            [name] => Content::read(&folder, name, most)?,
+            _ => Content::Absent,
+        };
         Ok(Self {
             folder,
-            name,
+            rest,
             content,
         })
     }
 
-    fn restore(&self) -> io::Result<()> {
-        let Some((saved, content)) = &self.content else {
-            return match unlinkat(&self.folder, &*self.name, AtFlags::empty()) {
-                Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-                Err(error) => Err(error.into()),
-            };
+    /// Returns the path of the reference that a symbolic reference names.
+    fn next(&self, own: &Path, common: &Path) -> io::Result<Option<PathBuf>> {
+        let name = match &self.content {
+            Content::Absent => None,
+            Content::File(_, text) => text.trim_ascii().strip_prefix(b"ref:"),
+            Content::Link(target) => Some(target.as_bytes()),
         };
-        let name = format!("restored.prowess-{}", std::process::id());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = openat(&self.folder, &*name, flags, Mode::from_raw_mode(0o600))?;
-        let facts = rustix::fs::fstat(saved)?;
-        let mut file = File::from(file);
-        let written = file.write_all(content).and_then(|()| {
-            // Root keeps the owner; others are the owner.
-            let (user, group) = (Uid::from_raw(facts.st_uid), Gid::from_raw(facts.st_gid));
-            let _ = fchown(&file, Some(user), Some(group));
-            fchmod(&file, Mode::from_raw_mode(facts.st_mode))?;
-            Ok(renameat(&self.folder, &*name, &self.folder, &*self.name)?)
-        });
+        let Some(name) = name else { return Ok(None) };
+        let place = git_index::place(name.trim_ascii()).filter(|name| name.starts_with("refs"));
+        let place = place.ok_or_else(|| io::Error::other("`HEAD` names no branch"))?;
+        let is_own = OWN_REFERENCES.iter().any(|of| place.starts_with(of));
+        Ok(Some(if is_own { own } else { common }.join(place)))
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        let (folder, name) = match self.rest.as_slice() {
+            [name] => (&self.folder, name),
+            rest => return remove(&self.folder, rest),
+        };
+        let new = format!("restored.prowess-{}", std::process::id());
+        let written = match &self.content {
+            Content::Absent => return remove(folder, &self.rest),
+            Content::Link(target) => symlinkat(&**target, folder, &*new).map_err(io::Error::from),
+            Content::File(saved, content) => write(folder, &new, saved, content),
+        };
+        let written = written.and_then(|()| Ok(renameat(folder, &*new, folder, &**name)?));
         if written.is_err() {
-            let _ = unlinkat(&self.folder, &*name, AtFlags::empty());
+            let _ = unlinkat(folder, &*new, AtFlags::empty());
         }
         written
     }
+}
+
+impl Content {
+    fn read(folder: &OwnedFd, name: &OsStr, most: u64) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat(folder, name, flags, Mode::empty()) {
+            Ok(file) => {
+                let (file, mut content) = (File::from(file), Vec::new());
+                let mut read = (&file).take(most.saturating_add(1));
+                if read.read_to_end(&mut content)? as u64 > most {
+                    return Err(io::ErrorKind::FileTooLarge.into());
+                }
+                Ok(Self::File(file, content))
+            }
+            Err(Errno::NOENT) => Ok(Self::Absent),
+            Err(Errno::LOOP) => {
+                let target = readlinkat(folder, name, Vec::new())?;
+                Ok(Self::Link(OsString::from_vec(target.into_bytes())))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Writes a new file with the content, the owner and the mode of a saved one.
+fn write(folder: &OwnedFd, name: &str, saved: &File, content: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::from_raw_mode(0o600))?;
+    let facts = rustix::fs::fstat(saved)?;
+    let mut file = File::from(file);
+    file.write_all(content)?;
+    // Root keeps the owner; others are the owner.
+    let (user, group) = (Uid::from_raw(facts.st_uid), Gid::from_raw(facts.st_gid));
+    let _ = fchown(&file, Some(user), Some(group));
+    Ok(fchmod(&file, Mode::from_raw_mode(facts.st_mode))?)
+}
+
+/// Removes a file that did not exist, and the folders on the way to it that did not exist and are
+/// empty. No link is followed.
+fn remove(folder: &OwnedFd, path: &[OsString]) -> io::Result<()> {
+    let Some((name, above)) = path.split_last() else {
+        return Ok(());
+    };
+    let mut opened: Vec<(OwnedFd, &OsString)> = Vec::new();
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let gone = |result| match result {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(io::Error::from(error)),
+    };
+    for part in above {
+        let inside = opened.last().map_or(folder, |(folder, _)| folder);
+        match openat(inside, &**part, flags, Mode::empty()) {
+            Ok(found) => opened.push((found, part)),
+            Err(Errno::NOENT) => return Ok(()),
+            // A file or a link is in the place of a folder that did not exist either.
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return gone(unlinkat(inside, &**part, AtFlags::empty()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let inside = opened.last().map_or(folder, |(folder, _)| folder);
+    gone(unlinkat(inside, &**name, AtFlags::empty()))?;
+    while let Some((_, part)) = opened.pop() {
+        let inside = opened.last().map_or(folder, |(folder, _)| folder);
+        if unlinkat(inside, &**part, AtFlags::REMOVEDIR).is_err() {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use prowess_policy::profile::{Profile, Setting};
 use prowess_sandbox::{End, ExecError, Note};
+use prowess_traits::CommandRunner;
 
 use crate::git::Project;
 use crate::support::{
-    Folder, Lacking, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
+    Folder, Lacking, approved, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
 };
 
 prowess_test::tests! {
@@ -33,6 +34,9 @@ prowess_test::tests! {
     granted_folders_are_protected_like_a_project
     options_with_values_do_not_hide_a_signature
     undone_switch_leaves_no_submodule_in_head
+    undone_commit_restores_the_branch
+    index_that_cannot_be_restored_fails_the_command
+    repository_with_a_reftable_is_not_writable
 }
 
 /// A way to have the person's git execute something.
@@ -984,4 +988,84 @@ fn undone_switch_leaves_no_submodule_in_head() {
     // The hint that git gives.
     project.git(&["restore", "--staged", "sub"]);
     assert!(!project.is_planted(), "{outcome:?}");
+}
+
+/// Commands that replace the tracked file `file` by a repository, which `git commit -a` records as a submodule.
+fn replace_by_a_repository(project: &Project) {
+    let script = format!("{REPOSITORY}rm file; mkdir file; plant file");
+    project.script(&project.fill(&script));
+    assert!(project.work().join("file/.git").is_dir());
+}
+
+fn undone_commit_restores_the_branch() {
+    for layout in ["file", "packed", "link", "symbolic"] {
+        let project = Project::new(true);
+        project.git(&["commit", "-q", "-a", "-m", "second"]);
+        project.git(&["switch", "-q", "-c", "feature/x"]);
+        let git = project.work().join(".git");
+        match layout {
+            // Git removes the folder of the branch.
+            "packed" => drop(project.git(&["pack-refs", "--all"])),
+            "link" => {
+                std::fs::remove_file(git.join("HEAD")).unwrap();
+                symlink("refs/heads/feature/x", git.join("HEAD")).unwrap();
+            }
+            "symbolic" => {
+                drop(project.git(&["symbolic-ref", "refs/heads/y", "refs/heads/feature/x"]));
+                drop(project.git(&["symbolic-ref", "HEAD", "refs/heads/y"]));
+            }
+            _ => {}
+        }
+        let has_folder = git.join("refs/heads/feature").exists();
+        assert_eq!(has_folder, layout != "packed", "{layout}");
+        let head = || project.git(&["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"]);
+        let before = head();
+        replace_by_a_repository(&project);
+        let outcome = project.place.run("git commit -q -a -m x");
+        let is_noted = |note: &Note| matches!(note, Note::IndexRestored { .. });
+        assert!(outcome.notes.iter().any(is_noted), "{layout}: {outcome:?}");
+        assert_eq!(outcome.end, End::Code(1), "{layout}");
+        assert_eq!(head(), before, "{layout}: {outcome:?}");
+        assert_eq!(git.join("HEAD").is_symlink(), layout == "link");
+        assert_eq!(git.join("refs/heads/feature").exists(), has_folder);
+        project.git(&["restore", "--staged", "file"]);
+        assert!(!project.is_planted(), "{layout}: {outcome:?}");
+    }
+}
+
+/// The worst case has the strongest answer: the command fails, and the model is told.
+fn index_that_cannot_be_restored_fails_the_command() {
+    let project = Project::new(true);
+    // A filter of the person, which has the rights of the command. A file cannot replace a folder.
+    project.write(
+        "clean.sh",
+        "#!/bin/sh\nrm -f .git/refs/heads/main; mkdir -p .git/refs/heads/main/x; cat\n",
+    );
+    mode(&project.work().join("clean.sh"), 0o755);
+    project.write(".gitattributes", "*.x filter=own\n");
+    project.write("a.x", "content\n");
+    project.git(&["config", "filter.own.clean", "./clean.sh"]);
+    project.script(&project.fill(&format!("{REPOSITORY}mkdir -p src/lib; plant src/lib")));
+    let command = approved("git add .");
+    let profile = &project.place.profile;
+    let result = CommandRunner::run(&project.place.runner, &command, profile, None).unwrap();
+    assert_eq!(result.code, Some(1), "{result:?}");
+    let text = &result.stderr.text;
+    assert!(text.contains("prowess: cannot restore"), "{text}");
+    assert!(text.contains("src/lib"), "{text}");
+    assert!(!project.is_planted(), "the rest is restored");
+}
+
+/// Its branches cannot be restored one by one.
+fn repository_with_a_reftable_is_not_writable() {
+    let mut project = Project::empty();
+    let made = project.git(&["init", "-q", "--ref-format=reftable"]);
+    assert_eq!(made, "");
+    project.write("file", "one\n");
+    for edits in [true, false] {
+        project.grant(edits);
+        let error = project.place.try_run("git add file").unwrap_err();
+        assert!(error.to_string().contains("reftable"), "{error}");
+        assert!(project.place.run("git status").success());
+    }
 }
