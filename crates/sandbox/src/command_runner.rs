@@ -80,6 +80,7 @@ fn is_for_model(note: &Note) -> bool {
         Note::Removed { .. }
         | Note::IndexRestored { .. }
         | Note::IndexNotRestored { .. }
+        | Note::Added { .. }
         | Note::Replaced { .. } => true,
         Note::VariableRefused { .. }
         | Note::PathFolderLeftOut { .. }

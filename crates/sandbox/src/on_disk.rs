@@ -13,6 +13,9 @@ use rustix::fs::Access;
 
 use crate::bounded_read::bounded_read;
 
+/// Longest name of a file in bytes.
+const MAX_NAME: usize = 255;
+
 /// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -63,19 +66,23 @@ impl Unknown {
     }
 }
 
-/// Returns `true` for the error of a path that does not exist.
-pub(crate) fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+/// Returns `true` if the error says that a path does not exist.
+///
+/// A path with a part that is too long cannot exist. One that is too long as a whole can: git, which
+/// starts in another folder, may reach it.
+pub(crate) fn is_absent(path: &Path, error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => true,
+        io::ErrorKind::InvalidFilename => path.iter().any(|part| part.len() > MAX_NAME),
+        _ => false,
+    }
 }
 
 /// Returns the type of a path, without following a link at its end.
 pub(crate) fn kind(path: &Path) -> Result<Kind, Unknown> {
     match path.symlink_metadata() {
         Ok(facts) => Ok((&facts).into()),
-        Err(error) if is_absent(&error) => Ok(Kind::Absent),
+        Err(error) if is_absent(path, &error) => Ok(Kind::Absent),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             // The folder in the way is the last one that can be seen.
             let mut above = path.ancestors().skip(1);
@@ -105,7 +112,7 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<std::fs::DirEntry>, Unknown> 
             _ if is_closed(folder) => Ok(Vec::new()),
             _ => Err(Unknown::denied(folder.to_owned(), "u+rwx")),
         },
-        _ if is_absent(&error) => Ok(Vec::new()),
+        _ if is_absent(folder, &error) => Ok(Vec::new()),
         _ => Err(Unknown::new(folder, error.to_string())),
     };
     match std::fs::read_dir(folder).and_then(Iterator::collect) {
@@ -120,7 +127,8 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
     match bounded_read(path, most) {
         Ok(bytes) => Ok(Some(bytes)),
         // Git reads nothing from a FIFO or a socket either.
-        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) if is_absent(path, &error) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => match kind(path)? {
             Kind::Closed => Ok(None),

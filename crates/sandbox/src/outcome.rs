@@ -204,6 +204,11 @@ pub enum Note {
         /// The reason.
         why: Box<str>,
     },
+    /// A repository became a submodule while the command ran, so it was not protected.
+    Added {
+        /// The repository.
+        path: PathBuf,
+    },
     /// A protected path was replaced or removed while the command ran, so the mount that protected it
     /// is gone.
     Replaced {
@@ -251,6 +256,12 @@ impl fmt::Display for Note {
                 f,
                 "cannot restore the index and `HEAD` of git: {why}; remove `{}`, which the command \
                  created and git would follow, before you run git again",
+                path.display()
+            ),
+            Self::Added { path } => write!(
+                f,
+                "`{}` became a submodule while the command ran, so the command may have changed it; \
+                 check its `.git` before you run git again",
                 path.display()
             ),
             Self::Replaced { path } => write!(

@@ -20,13 +20,17 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::stubs::open_folder;
-use crate::git::{MAX_POINTER, pointer_target};
+use super::stubs::{open_folder, unused_name};
+use crate::git::{MAX_POINTER, pointer_target, work_tree};
 use crate::git_index::{self, MAX_INDEX};
+use crate::on_disk::is_absent;
 use crate::protocol::{self, Written};
 
 /// Most symbolic references from `HEAD` to a commit. Git follows fewer.
 const MAX_REFERENCES: usize = 8;
+
+/// Files of the git folders that are looked at, without objects.
+const MAX_ENTRIES: usize = 200_000;
 
 /// The references that each working tree has of its own.
 const OWN_REFERENCES: &[&str] = &["refs/bisect", "refs/rewritten", "refs/worktree"];
@@ -40,6 +44,9 @@ pub(super) struct IndexWatch {
     links: BTreeSet<PathBuf>,
     /// `index`, `HEAD` and the file of the branch.
     saved: Vec<Saved>,
+    /// The git folders, and the links in them.
+    folders: BTreeSet<PathBuf>,
+    own_links: BTreeSet<PathBuf>,
 }
 
 /// A file before the run.
@@ -79,8 +86,11 @@ impl IndexWatch {
             next = reference.next(&own, &common)?;
             saved.push(reference);
         }
+        let folders = BTreeSet::from([own.clone(), common.clone()]);
         Ok(Self {
-            links: git_index::places(&own, hash)?.links,
+            own_links: links_in(&folders)?,
+            folders,
+            links: git_index::places(&own, hash, None)?.links,
             tree: protocol::path(&written.tree),
             modules: common.join("modules"),
             hash,
@@ -92,7 +102,7 @@ impl IndexWatch {
     /// Restores the index if it names a repository that it did not name before. Returns the first of
     /// these, or the index itself if it cannot be read any more.
     pub(super) fn check(&self) -> Option<(PathBuf, io::Result<()>)> {
-        let found = match git_index::places(&self.own, self.hash) {
+        let found = match git_index::places(&self.own, self.hash, None) {
             Ok(now) => {
                 let new = now.links.difference(&self.links);
                 new.map(|link| self.tree.join(link))
@@ -106,21 +116,78 @@ impl IndexWatch {
         Some((found, restored))
     }
 
-    /// Returns `true` if there is a repository that the command may have created: any but those in
-    /// `.git/modules`, which is read-only.
+    /// The git folder of the working tree.
+    pub(super) fn folder(&self) -> &Path {
+        &self.own
+    }
+
+    /// Removes links that were created in the git folders: git would write through them. Returns the
+    /// removed ones.
+    pub(super) fn remove_links(&self) -> io::Result<Vec<PathBuf>> {
+        let now = links_in(&self.folders)?;
+        let mut removed = Vec::new();
+        for link in now.difference(&self.own_links) {
+            let (Some(parent), Some(name)) = (link.parent(), link.file_name()) else {
+                continue;
+            };
+            unlinkat(open_folder(parent)?, name, AtFlags::empty())?;
+            removed.push(link.clone());
+        }
+        Ok(removed)
+    }
+
+    /// Returns `true` if there is a repository that the command may have created: any but the one in
+    /// `.git/modules`, which is read-only, that belongs to this place.
     fn is_foreign(&self, place: &Path) -> bool {
         let pointer = place.join(".git");
-        let Ok(facts) = pointer.symlink_metadata() else {
-            return false;
-        };
-        let target = || place.join(pointer_target(&pointer)?).canonicalize().ok();
-        let modules = || self.modules.canonicalize().ok();
-        let is_module = facts.is_file()
-            && target()
-                .zip(modules())
-                .is_some_and(|(target, modules)| target.starts_with(modules));
-        !is_module
+        match pointer.symlink_metadata() {
+            Ok(facts) => !(facts.is_file() && self.is_module(place).unwrap_or(false)),
+            Err(error) => !is_absent(&pointer, &error),
+        }
     }
+
+    /// Returns `true` if the `.git` file of a place names a git folder in `.git/modules` that names
+    /// the place.
+    fn is_module(&self, place: &Path) -> Option<bool> {
+        let target = place.join(pointer_target(&place.join(".git"))?);
+        let target = target.canonicalize().ok()?;
+        let is_inside = target.starts_with(self.modules.canonicalize().ok()?);
+        Some(is_inside && work_tree(&target)? == place.canonicalize().ok()?)
+    }
+}
+
+/// Returns the links in git folders, except among their objects.
+fn links_in(folders: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
+    let mut links = BTreeSet::new();
+    let mut seen = 0;
+    let mut todo: Vec<PathBuf> = folders.iter().cloned().collect();
+    while let Some(folder) = todo.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if is_absent(&folder, &error) => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            seen += 1;
+            if seen > MAX_ENTRIES {
+                return Err(io::Error::other("the git folder has too many files"));
+            }
+            let (kind, path) = (entry.file_type()?, entry.path());
+            if kind.is_symlink() {
+                links.insert(path);
+            } else if kind.is_dir() && !(folders.contains(&folder) && is_closed(&entry.file_name()))
+            {
+                todo.push(path);
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// Returns `true` for a folder of a git folder that is read-only or has objects only.
+fn is_closed(name: &OsStr) -> bool {
+    let names = ["objects", "lfs", "hooks", "info", "modules", "worktrees"];
+    names.iter().any(|closed| name == *closed)
 }
 
 impl Saved {
@@ -174,7 +241,7 @@ impl Saved {
             [name] => (&self.folder, name),
             rest => return remove(&self.folder, rest),
         };
-        let new = format!("restored.prowess-{}", std::process::id());
+        let new = unused_name("restored");
         let written = match &self.content {
             Content::Absent => return remove(folder, &self.rest),
             Content::Link(target) => symlinkat(&**target, folder, &*new).map_err(io::Error::from),
@@ -256,4 +323,129 @@ fn remove(folder: &OwnedFd, path: &[OsString]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Repository(tempfile::TempDir);
+
+    impl Repository {
+        fn git(&self, arguments: &[&str]) -> String {
+            let output = std::process::Command::new("git")
+                .args(["-c", "user.name=a", "-c", "user.email=a@a"])
+                .args(arguments)
+                .current_dir(self.0.path())
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        }
+
+        /// A repository with the branch `feature/x`.
+        fn new() -> Self {
+            let repository = Self(tempfile::tempdir().unwrap());
+            repository.git(&["init", "-q", "-b", "main"]);
+            repository.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+            repository.git(&["switch", "-q", "-c", "feature/x"]);
+            repository
+        }
+
+        fn watch(&self) -> IndexWatch {
+            let tree = self.0.path().canonicalize().unwrap();
+            let git = protocol::bytes(tree.join(".git"));
+            IndexWatch::new(&Written {
+                tree: protocol::bytes(tree),
+                own: git.clone(),
+                common: git,
+                hash: 20,
+            })
+            .unwrap()
+        }
+
+        /// Commits a repository as a submodule.
+        fn commit_a_repository(&self) {
+            self.git(&["init", "-q", "sub"]);
+            self.git(&["-C", "sub", "commit", "-q", "--allow-empty", "-m", "x"]);
+            self.git(&["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+            self.git(&["commit", "-q", "-m", "sub"]);
+        }
+    }
+
+    #[test]
+    fn undone_commit_restores_the_branch() {
+        for layout in ["file", "packed", "link", "symbolic"] {
+            let repository = Repository::new();
+            let git = repository.0.path().join(".git");
+            match layout {
+                // Git removes the folder of the branch.
+                "packed" => drop(repository.git(&["pack-refs", "--all"])),
+                "link" => {
+                    std::fs::remove_file(git.join("HEAD")).unwrap();
+                    std::os::unix::fs::symlink("refs/heads/feature/x", git.join("HEAD")).unwrap();
+                }
+                "symbolic" => {
+                    repository.git(&["symbolic-ref", "refs/heads/y", "refs/heads/feature/x"]);
+                    repository.git(&["symbolic-ref", "HEAD", "refs/heads/y"]);
+                }
+                _ => {}
+            }
+            let has_folder = git.join("refs/heads/feature").exists();
+            assert_eq!(has_folder, layout != "packed", "{layout}");
+            let head = || repository.git(&["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"]);
+            let before = head();
+            let watch = repository.watch();
+            repository.commit_a_repository();
+            assert_ne!(head(), before, "{layout}: the control");
+            let (path, restored) = watch.check().unwrap();
+            restored.unwrap();
+            assert!(path.ends_with("sub"), "{layout}: {path:?}");
+            assert_eq!(head(), before, "{layout}");
+            assert_eq!(repository.git(&["ls-files"]), "", "{layout}");
+            assert_eq!(git.join("HEAD").is_symlink(), layout == "link");
+            assert_eq!(git.join("refs/heads/feature").exists(), has_folder);
+        }
+    }
+
+    #[test]
+    fn names_of_an_earlier_run_do_not_stop_a_restore() {
+        let repository = Repository::new();
+        let watch = repository.watch();
+        repository.commit_a_repository();
+        let name = format!(".git/restored.prowess-{}", std::process::id());
+        std::fs::write(repository.0.path().join(name), "").unwrap();
+        watch.check().unwrap().1.unwrap();
+        assert_eq!(repository.git(&["ls-files"]), "");
+    }
+
+    #[test]
+    fn folder_that_cannot_be_entered_may_be_a_repository() {
+        let repository = Repository::new();
+        let watch = repository.watch();
+        let at = |path: &str| repository.0.path().join(path);
+        std::fs::create_dir_all(at("plain")).unwrap();
+        std::os::unix::fs::symlink("loop", at("loop")).unwrap();
+        assert!(!watch.is_foreign(&at("plain")) && !watch.is_foreign(&at("absent")));
+        // Any error but that of an absent file: here, a link to itself.
+        assert!(watch.is_foreign(&at("loop")));
+    }
+
+    #[test]
+    fn reference_that_cannot_be_saved_is_an_error() {
+        for head in [&b"ref: ../outside\n"[..], b"ref: main\n", &[b'x'; 9000]] {
+            let repository = Repository::new();
+            std::fs::write(repository.0.path().join(".git/HEAD"), head).unwrap();
+            let tree = repository.0.path().canonicalize().unwrap();
+            let git = protocol::bytes(tree.join(".git"));
+            let written = Written {
+                tree: protocol::bytes(tree),
+                own: git.clone(),
+                common: git,
+                hash: 20,
+            };
+            assert!(IndexWatch::new(&written).is_err(), "{head:?}");
+        }
+    }
 }

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
-    openat, statat, unlinkat,
+    openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -143,6 +144,21 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
         }
         Ok(folder)
     }
+}
+
+/// Returns a name that a command cannot have guessed.
+pub(super) fn unused_name(purpose: &str) -> String {
+    let random = RandomState::new().build_hasher().finish();
+    format!("{purpose}.prowess-{random:016x}")
+}
+
+/// Gives a file or folder a name that has no meaning. No link is followed.
+pub(crate) fn move_away(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = open_folder(parent)?;
+    Ok(renameat(&folder, name, &folder, unused_name("removed"))?)
 }
 
 /// Returns a mode in the type that the system uses.
@@ -313,10 +329,17 @@ impl Held {
     /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
     pub(super) fn release(mut self) -> Vec<PathBuf> {
         let absent = std::mem::take(&mut self.absent);
-        // A folder of that name does nothing, and is not removed with all that is in it.
-        let removed = absent
-            .into_iter()
-            .filter(|place| place.remove(AtFlags::empty()).is_ok());
+        let removed = absent.into_iter().filter(|place| {
+            match place.remove(AtFlags::empty()) {
+                Ok(()) => true,
+                // A folder is moved away, and not removed with all that is in it.
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    let away = unused_name("removed");
+                    renameat(&*place.folder, &*place.name, &*place.folder, away).is_ok()
+                }
+                Err(_) => false,
+            }
+        });
         removed.map(|place| place.path).collect()
     }
 }

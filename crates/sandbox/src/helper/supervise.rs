@@ -100,9 +100,7 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
         let _ = control.write_all(&report);
     }
-    if let Some((path, restored)) = index.and_then(|index| index.check()) {
-        let why = restored.err().map(|error| error.to_string().into());
-        let report = Report::IndexRestored(protocol::bytes(path), why);
+    for report in index.iter().flat_map(checked) {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }
@@ -116,6 +114,26 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     // The host may be gone.
     let _ = control.write_all(&clean);
     Ok(())
+}
+
+/// Undoes what the command did to the repository that it may write, and returns the reports.
+fn checked(index: &IndexWatch) -> Vec<Report> {
+    let mut reports = Vec::new();
+    if let Some((path, restored)) = index.check() {
+        let why = restored.err().map(|error| error.to_string().into());
+        reports.push(Report::IndexRestored(protocol::bytes(path), why));
+    }
+    match index.remove_links() {
+        Ok(links) => {
+            let links = links.into_iter().map(protocol::bytes);
+            reports.extend(links.map(Report::Removed));
+        }
+        Err(error) => {
+            let path = protocol::bytes(index.folder());
+            reports.push(Report::IndexRestored(path, Some(error.to_string().into())));
+        }
+    }
+    reports
 }
 
 /// Returns the read-only paths in writable folders, with device and inode. The kernel removes a mount

@@ -34,7 +34,11 @@ prowess_test::tests! {
     granted_folders_are_protected_like_a_project
     options_with_values_do_not_hide_a_signature
     undone_switch_leaves_no_submodule_in_head
-    undone_commit_restores_the_branch
+    git_commands_do_not_enter_repositories
+    tracked_file_does_not_become_a_repository
+    submodule_that_is_added_during_a_run_is_reported
+    files_that_git_follows_are_not_planted_in_the_git_folder
+    git_folder_of_another_tree_is_not_writable
     index_that_cannot_be_restored_fails_the_command
     repository_with_a_reftable_is_not_writable
 }
@@ -990,46 +994,168 @@ fn undone_switch_leaves_no_submodule_in_head() {
     assert!(!project.is_planted(), "{outcome:?}");
 }
 
-/// Commands that replace the tracked file `file` by a repository, which `git commit -a` records as a submodule.
-fn replace_by_a_repository(project: &Project) {
-    let script = format!("{REPOSITORY}rm file; mkdir file; plant file");
-    project.script(&project.fill(&script));
-    assert!(project.work().join("file/.git").is_dir());
+/// The repository `$1` runs the script `payload` when git enters it and reads its files.
+const FILTER: &str = "filter() { echo x > $1/x; git -C $1 add x; git -C $1 commit -q -m x
+     git -C $1 config filter.e.clean 'touch {canary}; touch {git}/planted; cat'
+     echo '* filter=e' > $1/.gitattributes; touch -d 2001-01-01 $1/x; }\n";
+
+fn run_outside(project: &Project, script: &str) {
+    let git = project.work().join(".git");
+    let script = project.fill(script).replace("{git}", git.to_str().unwrap());
+    let identity = ["AUTHOR", "COMMITTER"].map(|who| {
+        [("NAME", "a"), ("EMAIL", "a@a")].map(|(what, value)| (format!("GIT_{who}_{what}"), value))
+    });
+    let run = std::process::Command::new("bash")
+        .args(["-e", "-c", &script])
+        .current_dir(project.work())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs(identity.concat())
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
 }
 
-fn undone_commit_restores_the_branch() {
-    for layout in ["file", "packed", "link", "symbolic"] {
-        let project = Project::new(true);
-        project.git(&["commit", "-q", "-a", "-m", "second"]);
-        project.git(&["switch", "-q", "-c", "feature/x"]);
-        let git = project.work().join(".git");
-        match layout {
-            // Git removes the folder of the branch.
-            "packed" => drop(project.git(&["pack-refs", "--all"])),
-            "link" => {
-                std::fs::remove_file(git.join("HEAD")).unwrap();
-                symlink("refs/heads/feature/x", git.join("HEAD")).unwrap();
-            }
-            "symbolic" => {
-                drop(project.git(&["symbolic-ref", "refs/heads/y", "refs/heads/feature/x"]));
-                drop(project.git(&["symbolic-ref", "HEAD", "refs/heads/y"]));
-            }
-            _ => {}
+/// A branch with the submodule `sub`, whose repository has a filter, and with this `.gitmodules`.
+fn branch_with_a_filter(modules: &str) -> Project {
+    let project = Project::new(true);
+    project.git(&["commit", "-q", "-a", "-m", "second"]);
+    if !modules.is_empty() {
+        project.write(".gitmodules", modules);
+        project.git(&["add", ".gitmodules"]);
+        project.git(&["commit", "-q", "-m", "modules"]);
+    }
+    let script =
+        "git init -q sub; filter sub; git switch -q -c evil; git add sub; git commit -q -m sub
+         git switch -q main; test -e sub/.git";
+    run_outside(
+        &project,
+        &format!(
+            "{FILTER}{}",
+            script.replace("git switch", "git -c advice.addEmbeddedRepo=false switch")
+        ),
+    );
+    let _ = std::fs::remove_file(&project.canary);
+    let _ = std::fs::remove_file(project.work().join(".git/planted"));
+    project
+}
+
+fn git_commands_do_not_enter_repositories() {
+    for modules in [
+        "",
+        "[submodule \"s\"]\n\tpath = sub\n\turl = x\n\tignore = none\n",
+    ] {
+        let control = branch_with_a_filter(modules);
+        control.git(&["switch", "evil"]);
+        assert!(control.canary.exists(), "no control: {modules}");
+        for (set, lacking) in strong_sets() {
+            let mut project = branch_with_a_filter(modules);
+            open_up(&project.work());
+            project.place = project.place.without(lacking);
+            let outcome = project.place.run("git switch evil");
+            let planted = project.work().join(".git/planted");
+            assert!(!planted.exists(), "{set}: {modules}: {outcome:?}");
         }
-        let has_folder = git.join("refs/heads/feature").exists();
-        assert_eq!(has_folder, layout != "packed", "{layout}");
-        let head = || project.git(&["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"]);
-        let before = head();
-        replace_by_a_repository(&project);
-        let outcome = project.place.run("git commit -q -a -m x");
-        let is_noted = |note: &Note| matches!(note, Note::IndexRestored { .. });
-        assert!(outcome.notes.iter().any(is_noted), "{layout}: {outcome:?}");
-        assert_eq!(outcome.end, End::Code(1), "{layout}");
-        assert_eq!(head(), before, "{layout}: {outcome:?}");
-        assert_eq!(git.join("HEAD").is_symlink(), layout == "link");
-        assert_eq!(git.join("refs/heads/feature").exists(), has_folder);
-        project.git(&["restore", "--staged", "file"]);
-        assert!(!project.is_planted(), "{layout}: {outcome:?}");
+    }
+    // A repository in the place of a tracked file.
+    let project = Project::new(true);
+    run_outside(
+        &project,
+        &format!("{FILTER}rm file; git init -q file; filter file"),
+    );
+    for line in ["git commit -a --dry-run", "git add ."] {
+        let error = project.place.try_run(line).unwrap_err();
+        assert!(error.to_string().contains("tracked file"), "{error}");
+    }
+    assert!(!project.work().join(".git/planted").exists());
+    // One that was there before the run is the person's.
+    let pointer = project.work().join("file/.git");
+    let age = || pointer.metadata().unwrap().modified().unwrap().elapsed();
+    wait_for(|| age().unwrap() > std::time::Duration::from_millis(200));
+    assert!(project.place.run("true").success());
+    assert!(
+        project.work().join("file/.git").exists(),
+        "it was there before the run"
+    );
+}
+
+fn tracked_file_does_not_become_a_repository() {
+    let script = format!("{REPOSITORY}rm file; mkdir file; plant file");
+    let next = |project: &Project| {
+        for arguments in [&["commit", "-q", "-a", "-m", "wip"][..], &["add", "-u"]] {
+            project.git(arguments);
+        }
+        project.is_planted()
+    };
+    let control = Project::new(true);
+    run_outside(&control, &script);
+    assert!(next(&control), "no control");
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        project.write("src/file", "one\n");
+        project.git(&["add", "src/file"]);
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let script = project.fill(&script).replace(" file", " src/file");
+        let outcome = project.script(&script);
+        let is_noted =
+            |note: &Note| matches!(note, Note::Removed { path } if path.ends_with("file/.git"));
+        assert!(outcome.notes.iter().any(is_noted), "{set}: {outcome:?}");
+        assert!(!next(&project), "{set}: {outcome:?}");
+    }
+}
+
+fn submodule_that_is_added_during_a_run_is_reported() {
+    let project = Project::new(true);
+    let script = "touch started; until [ -e continue ]; do sleep 0.05; done";
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| project.script(script));
+        wait_for(|| project.work().join("started").exists());
+        run_outside(
+            &project,
+            "git init -q m; git -C m commit -q --allow-empty -m x
+             git -c advice.addEmbeddedRepo=false add m; touch continue",
+        );
+        run.join().unwrap()
+    });
+    let is_noted = |note: &Note| matches!(note, Note::Added { path } if path.ends_with("m"));
+    assert!(run.notes.iter().any(is_noted), "{run:?}");
+    let run = project.script("true");
+    assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+}
+
+/// A filter of the person has the rights of the command.
+fn files_that_git_follows_are_not_planted_in_the_git_folder() {
+    let project = Project::new(true);
+    project.write(
+        "clean.sh",
+        "#!/bin/sh\ncd .git; ln -s ../../home/.bashrc COMMIT_EDITMSG; ln -s /x logs/refs/stash
+         mkdir rebase-merge; echo 'exec touch x' > rebase-merge/git-rebase-todo; cat\n",
+    );
+    mode(&project.work().join("clean.sh"), 0o755);
+    std::fs::remove_file(project.work().join(".git/COMMIT_EDITMSG")).unwrap_or_default();
+    project.write(".gitattributes", "*.x filter=own\n");
+    project.write("a.x", "content\n");
+    project.git(&["config", "filter.own.clean", "./clean.sh"]);
+    let outcome = project.place.run("git add a.x");
+    for name in ["COMMIT_EDITMSG", "logs/refs/stash", "rebase-merge"] {
+        let path = project.work().join(".git").join(name);
+        assert!(path.symlink_metadata().is_err(), "{name}: {outcome:?}");
+        let is_noted = |note: &Note| *note == Note::Removed { path: path.clone() };
+        assert!(outcome.notes.iter().any(is_noted), "{name}: {outcome:?}");
+    }
+}
+
+/// The `.git` file of a folder names the repository around it, whose index names other places.
+fn git_folder_of_another_tree_is_not_writable() {
+    for target in ["../.git", "../.git/worktrees/tree"] {
+        let mut project = Project::new(true);
+        let tree = project.place.here().join("tree");
+        project.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+        project.write("sub/.git", &format!("gitdir: {target}\n"));
+        project.write("sub/new", "x\n");
+        project.place.profile.cwd = project.work().join("sub");
+        let outcome = project.place.run("git add new");
+        assert!(!outcome.success(), "{target}: {outcome:?}");
     }
 }
 
