@@ -1,5 +1,6 @@
 //! The host's side of a run: one loop without a thread.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -50,15 +51,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Carries out a specification.
+/// Carries out a specification. The helper holds the locks until it ends.
 pub(crate) fn drive(
     helper: &Helper,
     spec: &Spec,
     profile: &Profile,
+    locks: &[File],
     options: &mut CommandOptions<'_>,
 ) -> Result<Done, Failure> {
     let start = Instant::now();
-    let mut run = Run::start(helper, spec, profile)?;
+    let mut run = Run::start(helper, spec, profile, locks)?;
     let followed = run.follow(
         options,
         start + Duration::from_millis(profile.limits.deadline_ms),
@@ -92,8 +94,15 @@ struct Run {
 }
 
 impl Run {
-    fn start(helper: &Helper, spec: &Spec, profile: &Profile) -> Result<Self, Failure> {
+    fn start(
+        helper: &Helper,
+        spec: &Spec,
+        profile: &Profile,
+        locks: &[File],
+    ) -> Result<Self, Failure> {
         let (control, theirs) = UnixStream::pair()?;
+        // They wait in the socket until the helper takes them.
+        protocol::send_descriptors(&control, locks)?;
         control.set_nonblocking(true)?;
         let ((out, out_end), (err, err_end)) = (io::pipe()?, io::pipe()?);
         for pipe in [&out, &err] {

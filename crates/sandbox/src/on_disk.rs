@@ -139,7 +139,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
 }
 
 /// Returns `true` if a folder belongs to another user, who alone can open it.
-fn is_closed(folder: &Path) -> bool {
+pub(crate) fn is_closed(folder: &Path) -> bool {
     let user = rustix::process::geteuid();
     let is_foreign = |facts: Metadata| !user.is_root() && facts.uid() != user.as_raw();
     folder.metadata().is_ok_and(is_foreign) && rustix::fs::access(folder, Access::EXEC_OK).is_err()

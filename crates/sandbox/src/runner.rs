@@ -181,7 +181,7 @@ impl Runner {
         loop {
             let start = std::time::SystemTime::now();
             let (spec, trees, mut outcome) = self.prepare(plan, profile, &options, &without)?;
-            match drive(&self.helper, &spec.0, profile, &mut options) {
+            match drive(&self.helper, &spec.0, profile, &lock.held, &mut options) {
                 Ok(done) => {
                     outcome.end = done.end;
                     outcome.stopped = done.stopped;

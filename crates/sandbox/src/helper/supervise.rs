@@ -63,6 +63,8 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| refused(Step::Session, &error.into()))?;
     }
+    // Held until this process ends.
+    let mut locks = protocol::receive_descriptors(control).map_err(at(Step::Lock))?;
     let mut spec: Spec = protocol::read_frame(control).map_err(at(Step::Spec))?;
     if spec.identity == Some(Identity::Unused) {
         let unused = UNUSED_USERS
@@ -92,7 +94,7 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     }
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let covered = covered(&spec);
-    let outcome = run(control, &spec);
+    let outcome = run(control, &spec, &mut locks);
     drop(scratch);
     let is_other =
         |(path, before): &(Vec<u8>, (u64, u64))| numbers(path).is_ok_and(|now| now != *before);
@@ -162,7 +164,7 @@ fn covered(spec: &Spec) -> Vec<(Vec<u8>, (u64, u64))> {
 }
 
 /// Starts the command and waits for its processes. Returns how many could not be ended.
-fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
+fn run(control: &mut UnixStream, spec: &Spec, locks: &mut Vec<OwnedFd>) -> Result<u32, Report> {
     let at = |step| move |error: io::Error| refused(step, &error);
     let group = Group::new(spec);
     if !group.limits_processes() && !stage::limits_processes(spec) {
@@ -175,6 +177,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
         Forked::Child => {
             group.join();
             drop(reports);
+            locks.clear();
             let error = become_command(spec, others, &reporter);
             let _ = protocol::frame(&error).and_then(|frame| (&reporter).write_all(&frame));
             sys::leave(125)

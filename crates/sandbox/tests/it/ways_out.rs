@@ -841,13 +841,17 @@ fn leftover_placeholders_are_removed() {
 }
 
 fn worktrees_and_separate_git_folders_work() {
-    for layout in ["separate", "worktree"] {
+    for layout in ["separate", "worktree", "linked"] {
         let mut project = Project::new(true);
         let mut tree = project.work();
         if layout == "separate" {
             separate(&project, "store");
         } else {
-            worktree(&project);
+            if layout == "worktree" {
+                worktree(&project);
+            } else {
+                project.git(&["worktree", "add", "-q", "-b", "side", "main"]);
+            }
             tree = tree.join("main");
             std::fs::write(tree.join("file"), "changed\n").unwrap();
             for (key, value) in [("user.name", "x"), ("user.email", "x@y")] {
