@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 use prowess_policy::profile::{
     GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_SUBFOLDERS,
 };
+use prowess_shell::programs::git_setting_runs;
 
 use crate::bounded_read::bounded_read;
 use crate::git_config::{self, Entry};
@@ -59,55 +60,6 @@ fn guard(name: &str) -> (&str, Guard) {
         None => (name, Guard::File),
     }
 }
-
-/// Settings whose values are commands.
-const COMMANDS: &[&str] = &[
-    "core.fsmonitor",
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.askpass",
-    "core.gitproxy",
-    "core.alternaterefscommand",
-    "sequence.editor",
-    "diff.external",
-    "diff.command",
-    "diff.textconv",
-    "difftool.cmd",
-    "difftool.path",
-    "mergetool.cmd",
-    "mergetool.path",
-    "merge.driver",
-    "filter.clean",
-    "filter.smudge",
-    "filter.process",
-    "credential.helper",
-    "gpg.program",
-    "gpg.defaultkeycommand",
-    "interactive.difffilter",
-    "trailer.command",
-    "trailer.cmd",
-    "uploadpack.packobjectshook",
-    "remote.uploadpack",
-    "remote.receivepack",
-    "sendemail.sendmailcmd",
-    "web.browser",
-    "browser.cmd",
-    "browser.path",
-    "man.cmd",
-    "man.path",
-    "hook.command",
-    "submodule.update",
-    "guitool.cmd",
-    "imap.tunnel",
-    "instaweb.httpd",
-    "instaweb.browser",
-    "remote.vcs",
-    "sendemail.tocmd",
-    "sendemail.cccmd",
-    "sendemail.headercmd",
-    "sendemail.smtpserver",
-];
 
 /// Parts of a git folder in which git finds commands and addresses, and which no plain git command
 /// creates. No placeholder is possible: git takes them for an operation in progress.
@@ -297,7 +249,11 @@ pub(super) fn look(granted: Granted<'_>, access: GitAccess, settings: bool) -> G
         }
         let is_git_folder = looks_like_git_folder(&folder);
         if own_tree != Some(&folder) && within(&folder, writable) && !opened.contains(&folder) {
-            git.protected.push((folder.join(".git"), Guard::Folder));
+            let git_folder = folder.join(".git");
+            // It can be the common folder of the working tree in which the command runs.
+            if !opened.contains(&git_folder) {
+                git.protected.push((git_folder, Guard::Folder));
+            }
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
             if is_git_folder || !has_repository(&folder) {
                 git.protected.push((folder.join(GIT_HEAD), Guard::File));
@@ -473,7 +429,7 @@ impl Git {
                         self.protected
                             .push((folder.join(entry.path()), Guard::File));
                     }
-                    key if is_command(key) => {
+                    key if git_setting_runs(key) => {
                         let named = git_config::named_files(folder, &entry.value, &mut self.left);
                         let named = named.ok_or_else(|| too_much(file.clone()))?.into_iter();
                         self.protected.extend(named.map(|path| (path, Guard::File)));
@@ -653,11 +609,6 @@ fn is_newer(path: &Path, than: SystemTime) -> bool {
     let changed = seconds + Duration::from_nanos(facts.ctime_nsec().cast_unsigned());
     let than = than.duration_since(SystemTime::UNIX_EPOCH);
     changed + CLOCK_STEP >= than.unwrap_or_default()
-}
-
-/// Returns `true` if the value of a setting is a command.
-fn is_command(key: &str) -> bool {
-    COMMANDS.contains(&key) || ["alias.", "pager."].iter().any(|it| key.starts_with(it))
 }
 
 /// Returns the length of an object's name in bytes.
@@ -920,6 +871,54 @@ mod tests {
         assert_eq!(Nested::below(&tree.at("w"), 4).unknown.len(), 1);
     }
 
+    fn unknown(tree: &Tree) -> Vec<Unknown> {
+        let granted = Granted {
+            cwd: &tree.at("w"),
+            readable: &[],
+            writable: &[tree.at("w")],
+        };
+        look(granted, GitAccess::Read, true).unknown
+    }
+
+    /// A committed bare repository could otherwise keep a run from starting for hours.
+    #[test]
+    fn configuration_that_names_too_much_is_reported() {
+        let word = |at: usize| format!(" d{at}/").repeat(60);
+        let words: String = (0..60).map(word).collect();
+        let alias = format!("[alias]\n x = !{words}\n");
+        let names: Vec<String> = (0..60).map(|at| format!("w/x/d{at}")).collect();
+        let mut folders: Vec<&str> = names.iter().map(String::as_str).collect();
+        folders.extend(["w/x/objects", "w/x/refs"]);
+        let tree = |config: &str| Tree::new(&folders, &[("w/x/HEAD", ""), ("w/x/config", config)]);
+        let found = unknown(&tree(&alias));
+        assert!(
+            matches!(&*found, [found] if found.path.ends_with("config")),
+            "{found:?}"
+        );
+        // More than 64 words are not too much.
+        let long = format!("[alias]\n x = !{}tools/a\n", "echo ".repeat(500));
+        assert_eq!(unknown(&tree(&long)), []);
+    }
+
+    /// Each of them names the others.
+    #[test]
+    fn worktrees_of_one_repository_are_listed_once() {
+        let tree = Tree::new(&["w/.git/worktrees"], &[("w/.git/HEAD", "")]);
+        for at in 0..600 {
+            let own = tree.at(&format!("w/.git/worktrees/t{at}"));
+            let folder = tree.at(&format!("w/t{at}"));
+            for path in [&own, &folder] {
+                std::fs::create_dir(path).unwrap();
+            }
+            let back = folder.join(".git").display().to_string();
+            std::fs::write(own.join("gitdir"), back).unwrap();
+            std::fs::write(own.join("commondir"), "../..\n").unwrap();
+            let pointer = format!("gitdir: {}\n", own.display());
+            std::fs::write(folder.join(".git"), pointer).unwrap();
+        }
+        assert_eq!(unknown(&tree), []);
+    }
+
     #[test]
     fn settings_in_subfolders_are_found() {
         let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
@@ -940,7 +939,8 @@ mod tests {
     fn configuration_names_what_is_protected() {
         let config = "[core]\n hooksPath = scripts/hooks\n fsmonitor = \"sh tools/m -x\"\n\
             attributesFile = attrs\n[include]\n path = ../one.inc\n[alias]\n x = !tools/alias\n\
-            [remote \"o\"]\n url = tools/m2\n";
+            [remote \"o\"]\n url = tools/m2\n[tar \"x\"]\n command = tools/tar\n\
+            [gc]\n recentObjectsHook = tools/recent\n";
         let tree = Tree::new(
             &["w/.git", "w/tools"],
             &[
@@ -952,6 +952,8 @@ mod tests {
                 ("w/tools/m2", ""),
                 ("w/tools/alias", ""),
                 ("w/tools/clean", ""),
+                ("w/tools/tar", ""),
+                ("w/tools/recent", ""),
             ],
         );
         let found = tree.look("w", &["w"], GitAccess::Read);
@@ -965,6 +967,8 @@ mod tests {
                 "File w/tools/alias",
                 "File w/tools/clean",
                 "File w/tools/m",
+                "File w/tools/recent",
+                "File w/tools/tar",
                 "Folder w/.git",
                 "Folder w/scripts/hooks"
             ]

@@ -1,7 +1,7 @@
-//! Looks at paths on disk. A path that cannot be inspected is not an absent one.
+//! Inspects paths on disk. A path that cannot be inspected does not count as absent.
 //!
-//! A command owns the files that it may write, so it can take the permission to look at them away
-//! and give it back in the next run. What cannot be inspected cannot be protected, and the run is
+//! A command owns the files that it creates, so it can remove its own permissions for a folder and
+//! restore them in the next run. A path that cannot be inspected cannot be protected, and the run is
 //! refused.
 
 use std::fs::Metadata;
@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use prowess_diag::wording;
 use rustix::fs::Access;
 
 use crate::bounded_read::bounded_read;
@@ -25,7 +26,7 @@ pub(crate) enum Kind {
     Empty,
     Folder,
     Link,
-    /// A folder of another user is in the way, which neither this user nor a command can enter.
+    /// Below a folder of another user that neither this user nor a command can enter.
     Closed,
 }
 
@@ -57,13 +58,23 @@ impl Unknown {
     }
 
     fn denied(path: PathBuf, rights: &str) -> Self {
-        let why = format!(
-            "permission denied, so what is to be protected there is not known; run \
-             `chmod {rights} {}`",
-            path.display()
-        );
+        let user = rustix::process::geteuid();
+        let is_own = |facts: Metadata| facts.uid() == user.as_raw();
+        let remedy = if user.is_root() || path.metadata().is_ok_and(is_own) {
+            format!("run {}", chmod(rights, &path))
+        } else {
+            "it belongs to another user".to_owned()
+        };
+        let why =
+            format!("permission denied, so what is to be protected there is not known; {remedy}");
         Self::new(path, why)
     }
+}
+
+/// Formats the command that gives the owner of a path more rights. The path may have a name that a
+/// command chose.
+pub(crate) fn chmod(rights: &str, path: &Path) -> String {
+    wording::command(["chmod", rights, &*path.to_string_lossy()])
 }
 
 /// Returns `true` if the error says that a path does not exist.
@@ -84,7 +95,7 @@ pub(crate) fn kind(path: &Path) -> Result<Kind, Unknown> {
         Ok(facts) => Ok((&facts).into()),
         Err(error) if is_absent(path, &error) => Ok(Kind::Absent),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // The folder in the way is the last one that can be seen.
+            // The folder that denies access is the last one that can be inspected.
             let mut above = path.ancestors().skip(1);
             let folder = above.find(|folder| folder.symlink_metadata().is_ok());
             let folder = folder.unwrap_or(Path::new("/"));

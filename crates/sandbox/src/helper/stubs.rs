@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
@@ -235,6 +236,17 @@ fn is_placeholder(mode: u32, length: u64) -> bool {
     }
 }
 
+/// Locks a placeholder. Another run has an exclusive lock on it for a moment, if at all.
+fn share(file: &File) -> io::Result<()> {
+    for _ in 0..200 {
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(Duration::from_millis(10)),
+            done => return Ok(done?),
+        }
+    }
+    Err(io::Error::other("another process has locked it"))
+}
+
 fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
     let (at, name): (&OwnedFd, &OsStr) = (&place.folder, &place.name);
     let mode = raw(if folder { FOLDER_MODE } else { FILE_MODE });
@@ -252,16 +264,19 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
             Ok(()) | Err(Errno::EXIST) => {}
             // The owner of the folder could make it writable, and so could the command.
             Err(Errno::ACCESS) if is_own(at) => {
-                let folder = place.path.parent().unwrap_or(&place.path).display();
+                let folder = place.path.parent().unwrap_or(&place.path);
                 let why = format!(
-                    "`{}` cannot be created, because `{folder}` is not writable; run \
-                     `chmod u+rwx {folder}`",
-                    place.path.display()
+                    "`{}` cannot be created, because `{}` is not writable; run {}",
+                    place.path.display(),
+                    folder.display(),
+                    on_disk::chmod("u+rwx", folder)
                 );
                 return Err(io::Error::other(why));
             }
             // Where the helper cannot create it, the command of the same user cannot either.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NAMETOOLONG) => {
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         }
         let file = match openat(at, name, OFlags::RDONLY | flags, Mode::empty()) {
@@ -274,7 +289,7 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
             // The mode above passed through the umask.
             let _ = fchmod(&file, mode);
         }
-        flock(&file, FlockOperation::LockShared)?;
+        share(&file)?;
         if place.is(&fstat(&file)?) {
             return Ok(Some(file));
         }
@@ -292,7 +307,11 @@ impl Held {
             Some(folder) => Rc::clone(folder),
             None => match open_folder(parent) {
                 Ok(folder) => Rc::new(folder),
-                Err(Errno::NOENT | Errno::ACCESS) if is_out_of_reach(parent) => return Ok(None),
+                Err(Errno::NOENT | Errno::ACCESS | Errno::NAMETOOLONG)
+                    if is_out_of_reach(parent) =>
+                {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error.into()),
             },
         };

@@ -50,7 +50,7 @@ const ROLES: &[(&str, fn())] = &[
     ("orphans::host", orphans::host),
     ("orphans::writing_host", orphans::writing_host),
     ("table::as_a_user", table::as_a_user),
-    ("ways_out::blinding_as_a_user", ways_out::blinding_as_a_user),
+    ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
     (
         "ways_out::unsearchable_as_a_user",

@@ -25,12 +25,14 @@ prowess_test::tests! {
     folders_around_keys_cannot_be_moved
     large_project_with_submodules_works
     bwrap_that_follows_a_link_is_noticed
-    earlier_run_cannot_blind_the_search
+    permissions_changed_by_an_earlier_run_do_not_hide_a_repository
     folder_that_cannot_be_searched_refuses_write_access
     leftover_placeholders_are_removed
     worktrees_and_separate_git_folders_work
     runs_that_write_in_one_project_wait_for_each_other
     protected_file_that_is_replaced_outside_is_reported
+    long_names_in_a_configuration_refuse_nothing
+    configuration_that_names_too_much_refuses_write_access
     granted_folders_are_protected_like_a_project
     options_with_values_do_not_hide_a_signature
     undone_switch_leaves_no_submodule_in_head
@@ -526,6 +528,22 @@ fn unreadable_index_refuses_write_access() {
     assert!(project.place.run("true").success(), "reading is possible");
 }
 
+fn configuration_that_names_too_much_refuses_write_access() {
+    let mut project = Project::new(true);
+    let words: String = (0..60).map(|at| format!("d{at}/ ").repeat(60)).collect();
+    for at in 0..60 {
+        project.write(&format!("bare/d{at}/keep"), "");
+    }
+    for name in ["objects/a", "refs/a", "HEAD"] {
+        project.write(&format!("bare/{name}"), "");
+    }
+    project.write("bare/config", &format!("[alias]\n x = !{words}\n"));
+    let error = project.place.try_run("true").unwrap_err().to_string();
+    assert!(error.contains("too many paths"), "{error}");
+    project.grant(false);
+    assert!(project.place.run("true").success(), "reading is possible");
+}
+
 fn fifo_instead_of_a_file_is_not_waited_for() {
     for name in [
         ".gitmodules",
@@ -689,22 +707,22 @@ fn bwrap_that_follows_a_link_is_noticed() {
     }
 }
 
-/// Two runs, of which the first takes the right to look away, or forges a placeholder.
-struct Blinding {
+/// Two runs, of which the first removes permissions, or forges a placeholder.
+struct TwoRuns {
     name: &'static str,
     prepare: fn(&Project),
     first: &'static str,
     second: &'static str,
 }
 
-const BLINDING: &[Blinding] = &[
-    Blinding {
+const TWO_RUNS: &[TwoRuns] = &[
+    TwoRuns {
         name: "the project",
         prepare: |_| {},
         first: "chmod 0 {work}",
         second: "chmod 755 {work}; printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/.git/config",
     },
-    Blinding {
+    TwoRuns {
         name: "a folder with a repository",
         prepare: |project| {
             project.write("vendor/lib/keep", "");
@@ -714,13 +732,13 @@ const BLINDING: &[Blinding] = &[
         second: "chmod 755 {work}/vendor
                  printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/vendor/lib/.git/config",
     },
-    Blinding {
+    TwoRuns {
         name: "a project without a repository that is not writable",
         prepare: |project| std::fs::remove_dir_all(project.work().join(".git")).unwrap(),
         first: "chmod 555 {work}",
         second: "chmod 755 {work}; plant {work}",
     },
-    Blinding {
+    TwoRuns {
         name: "the mode of a placeholder",
         prepare: |project| {
             let module = project.work().join("module");
@@ -736,8 +754,8 @@ const BLINDING: &[Blinding] = &[
     },
 ];
 
-fn blinding(sets: &[(&'static str, Lacking<'static>)]) {
-    for way in BLINDING {
+fn two_runs(sets: &[(&'static str, Lacking<'static>)]) {
+    for way in TWO_RUNS {
         let fill = |project: &Project, script: &str| {
             let script = script.replace("{work}", project.work().to_str().unwrap());
             project.fill(&format!("{REPOSITORY}{script}\ntrue"))
@@ -775,15 +793,15 @@ fn blinding(sets: &[(&'static str, Lacking<'static>)]) {
     }
 }
 
-fn earlier_run_cannot_blind_the_search() {
-    blinding(&strong_sets());
+fn permissions_changed_by_an_earlier_run_do_not_hide_a_repository() {
+    two_runs(&strong_sets());
     if root() {
-        as_ordinary_user("ways_out::blinding_as_a_user");
+        as_ordinary_user("ways_out::two_runs_as_a_user");
     }
 }
 
-pub(crate) fn blinding_as_a_user() {
-    blinding(&strong_sets()[..1]);
+pub(crate) fn two_runs_as_a_user() {
+    two_runs(&strong_sets()[..1]);
 }
 
 fn unsearchable() {
@@ -795,6 +813,14 @@ fn unsearchable() {
     assert!(error.to_string().contains(&hint), "{error}");
     mode(&project.work().join("vendor"), 0o700);
     assert!(project.place.run("true").success());
+    // The name may be chosen by a command.
+    let odd = project.work().join("x; touch y");
+    std::fs::create_dir(&odd).unwrap();
+    mode(&odd, 0);
+    let error = project.place.try_run("true").unwrap_err();
+    let hint = format!("`chmod u+rwx '{}'`", odd.display());
+    assert!(error.to_string().contains(&hint), "{error}");
+    mode(&odd, 0o700);
     // A key in a folder that the owner has closed is not readable in the next run.
     let mut project = Project::empty();
     let home = project.home();
@@ -917,22 +943,44 @@ fn runs_that_write_in_one_project_wait_for_each_other() {
 
 /// The kernel removes a mount if the file below it is replaced, so this is noticed afterwards.
 fn protected_file_that_is_replaced_outside_is_reported() {
+    for is_removed in [false, true] {
+        let project = Project::new(true);
+        project.write("AGENTS.md", "before\n");
+        let script = "touch started; until [ -e continue ]; do sleep 0.05; done; echo x > AGENTS.md; rm AGENTS.md";
+        let file = project.work().join("AGENTS.md");
+        let run = std::thread::scope(|scope| {
+            let run = scope.spawn(|| project.script(script));
+            wait_for(|| project.work().join("started").exists());
+            if is_removed {
+                std::fs::remove_file(&file).unwrap();
+            } else {
+                project.write("new", "after\n");
+                std::fs::rename(project.work().join("new"), &file).unwrap();
+            }
+            project.write("continue", "");
+            run.join().unwrap()
+        });
+        let is_noted =
+            |note: &Note| matches!(note, Note::Replaced { path } if path.ends_with("AGENTS.md"));
+        assert!(run.notes.iter().any(is_noted), "{is_removed}: {run:?}");
+        project.write("AGENTS.md", "before\n");
+        let run = project.script("echo x > AGENTS.md; echo y > other");
+        assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+    }
+}
+
+fn long_names_in_a_configuration_refuse_nothing() {
     let project = Project::new(true);
-    project.write("AGENTS.md", "before\n");
-    let script = "touch started; until [ -e continue ]; do sleep 0.05; done; echo x > AGENTS.md";
-    let run = std::thread::scope(|scope| {
-        let run = scope.spawn(|| project.script(script));
-        wait_for(|| project.work().join("started").exists());
-        project.write("new", "after\n");
-        std::fs::rename(project.work().join("new"), project.work().join("AGENTS.md")).unwrap();
-        project.write("continue", "");
-        run.join().unwrap()
-    });
-    let is_noted =
-        |note: &Note| matches!(note, Note::Replaced { path } if path.ends_with("AGENTS.md"));
-    assert!(run.notes.iter().any(is_noted), "{run:?}");
-    let run = project.script("echo x > AGENTS.md; echo y > other");
-    assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+    let long = "x".repeat(300);
+    for key in ["alias.long", "include.path", "core.attributesFile"] {
+        project.git(&["config", key, &format!("a/{long}/b")]);
+    }
+    let outcome = project.place.run("echo plain > written");
+    assert!(outcome.success(), "{outcome:?}");
+    // Git could reach this one from the top of the repository.
+    let deep = "d/".repeat(2040);
+    project.git(&["config", "core.hooksPath", &deep]);
+    assert!(project.place.try_run("true").is_err());
 }
 
 fn granted_folders_are_protected_like_a_project() {
