@@ -922,12 +922,14 @@ mod tests {
     #[test]
     fn settings_in_subfolders_are_found() {
         let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
-        let tree = Tree::new(&["w/a/b/.vscode"], &files.map(|file| (file, "")));
+        let folders = ["w/a/b/.vscode", "w/a/.husky/_"];
+        let tree = Tree::new(&folders, &files.map(|file| (file, "")));
         let found = tree.look("w", &["w"], GitAccess::Read);
         let settings = found.iter().filter(|line| line.contains("w/a/"));
         assert_eq!(
             settings.collect::<Vec<_>>(),
             [
+                "File w/a/.husky",
                 "File w/a/CLAUDE.md",
                 "File w/a/b/.vscode",
                 "File w/a/x.code-workspace"

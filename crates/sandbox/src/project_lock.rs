@@ -183,7 +183,7 @@ mod tests {
         let _held = ProjectLock::acquire(&folders, Duration::ZERO, None).unwrap();
         let cancel = Cancel::new().unwrap();
         cancel.cancel();
-        let wait = Duration::from_secs(600);
+        let wait = Duration::from_mins(10);
         let error = ProjectLock::acquire(&folders, wait, Some(&cancel)).unwrap_err();
         assert!(matches!(error, ExecError::Cancelled), "{error}");
     }

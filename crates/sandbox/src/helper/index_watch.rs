@@ -111,9 +111,8 @@ impl IndexWatch {
             Err(_) => self.own.join("index"),
         };
         // One that cannot be restored does not keep the others as they are.
-        let restored = self.saved.iter().map(Saved::restore);
-        let restored = restored.fold(Ok(()), |all, one| all.and(one));
-        Some((found, restored))
+        let restored: Vec<io::Result<()>> = self.saved.iter().map(Saved::restore).collect();
+        Some((found, restored.into_iter().collect()))
     }
 
     /// The git folder of the working tree.

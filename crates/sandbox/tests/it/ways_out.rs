@@ -98,6 +98,20 @@ const WAYS: &[Way] = &[
                  cp h scripts/hooks/post-index-change",
     },
     Way {
+        name: "a hook that a hook of a hook manager runs",
+        prepare: |project| {
+            let hooks = project.work().join("frontend/.husky/_");
+            project.write("frontend/.husky/post-index-change", "#!/bin/sh\n");
+            project.write(
+                "frontend/.husky/_/post-index-change",
+                "#!/bin/sh\nexec sh frontend/.husky/post-index-change\n",
+            );
+            mode(&hooks.join("post-index-change"), 0o755);
+            project.git(&["config", "core.hooksPath", "frontend/.husky/_"]);
+        },
+        script: "cp h frontend/.husky/post-index-change",
+    },
+    Way {
         name: "a configuration file that the configuration includes",
         prepare: |project| {
             project.git(&["config", "include.path", "../.gitconfig"]);
@@ -1180,7 +1194,7 @@ fn files_that_git_follows_are_not_planted_in_the_git_folder() {
     let project = Project::new(true);
     project.write(
         "clean.sh",
-        "#!/bin/sh\ncd .git; ln -s ../../home/.bashrc COMMIT_EDITMSG; ln -s /x logs/refs/stash
+        "#!/bin/sh\ncd .git; ln -s ../../outside/x COMMIT_EDITMSG; ln -s /x logs/refs/stash
          mkdir rebase-merge; echo 'exec touch x' > rebase-merge/git-rebase-todo; cat\n",
     );
     mode(&project.work().join("clean.sh"), 0o755);
