@@ -470,6 +470,8 @@ pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     ".idea",
     ".claude",
     ".cursor",
+    ".husky",
+    ".githooks",
     ".mcp.json",
     ".envrc",
     "AGENTS.md",

@@ -64,15 +64,33 @@ impl CommandRunner for Runner {
 
 /// Adds the notes about what the command did to the end of its errors.
 fn noted(mut errors: CommandOutput, notes: &[Note]) -> CommandOutput {
-    for note in notes {
-        if let Note::Removed { .. } | Note::IndexRestored { .. } | Note::Replaced { .. } = note {
-            if !errors.text.is_empty() && !errors.text.ends_with('\n') {
-                errors.text.push('\n');
-            }
-            errors.text.push_str(&format!("prowess: {note}\n"));
+    for note in notes.iter().filter(|note| is_for_model(note)) {
+        if !errors.text.is_empty() && !errors.text.ends_with('\n') {
+            errors.text.push('\n');
         }
+        errors.text.push_str(&format!("prowess: {note}\n"));
     }
     errors
+}
+
+/// Returns `true` for a note about what the command did. The others are about the machine and the
+/// settings, and are for the person.
+fn is_for_model(note: &Note) -> bool {
+    match note {
+        Note::Removed { .. }
+        | Note::IndexRestored { .. }
+        | Note::IndexNotRestored { .. }
+        | Note::Added { .. }
+        | Note::Replaced { .. } => true,
+        Note::VariableRefused { .. }
+        | Note::PathFolderLeftOut { .. }
+        | Note::NotThere { .. }
+        | Note::Unprotected { .. }
+        | Note::HomeGranted { .. }
+        | Note::SharedProc
+        | Note::ProcessesUnlimited
+        | Note::Survivors(_) => false,
+    }
 }
 
 fn output(captured: &Captured) -> CommandOutput {

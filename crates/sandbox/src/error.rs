@@ -80,6 +80,9 @@ pub enum ExecError {
         /// The process that runs it, if it is known.
         process: Option<u32>,
     },
+    /// The caller cancelled the run before the command started.
+    #[error("the command was cancelled before it started")]
+    Cancelled,
     /// The helper could not be started.
     #[error("cannot start the sandbox helper `{}`: {source}", .path.display())]
     Helper {
@@ -113,6 +116,8 @@ pub enum ExecError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Step {
+    /// Receiving the locks of the run.
+    Lock,
     /// Reading the specification.
     Spec,
     /// Creating the scratch folder.
@@ -150,6 +155,7 @@ pub enum Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Lock => "receive the locks of the run",
             Self::Spec => "read the specification",
             Self::Scratch => "create a scratch folder",
             Self::Stubs => "create a placeholder for a protected path",

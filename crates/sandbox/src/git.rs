@@ -11,18 +11,23 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use prowess_policy::profile::{
     GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_SUBFOLDERS,
 };
+use prowess_shell::programs::git_setting_runs;
 
 use crate::bounded_read::bounded_read;
 use crate::git_config::{self, Entry};
 use crate::git_index;
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, real};
+use crate::helper::move_away;
 use crate::on_disk::{self, Kind, Unknown, exists};
+use crate::outcome::Note;
 use crate::protocol::{Written, bytes};
 
 /// Depth below a writable root down to which repositories are looked for.
@@ -56,54 +61,66 @@ fn guard(name: &str) -> (&str, Guard) {
     }
 }
 
-/// Settings whose values are commands.
-const COMMANDS: &[&str] = &[
-    "core.fsmonitor",
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.askpass",
-    "core.gitproxy",
-    "core.alternaterefscommand",
-    "sequence.editor",
-    "diff.external",
-    "diff.command",
-    "diff.textconv",
-    "difftool.cmd",
-    "difftool.path",
-    "mergetool.cmd",
-    "mergetool.path",
-    "merge.driver",
-    "filter.clean",
-    "filter.smudge",
-    "filter.process",
-    "credential.helper",
-    "gpg.program",
-    "gpg.defaultkeycommand",
-    "interactive.difffilter",
-    "trailer.command",
-    "trailer.cmd",
-    "uploadpack.packobjectshook",
-    "remote.uploadpack",
-    "remote.receivepack",
-    "sendemail.sendmailcmd",
-    "web.browser",
-    "browser.cmd",
-    "browser.path",
-    "man.cmd",
-    "man.path",
-    "hook.command",
-    "submodule.update",
-    "guitool.cmd",
-    "imap.tunnel",
-    "instaweb.httpd",
-    "instaweb.browser",
-    "remote.vcs",
-    "sendemail.tocmd",
-    "sendemail.cccmd",
-    "sendemail.headercmd",
-    "sendemail.smtpserver",
+/// Parts of a git folder in which git finds commands and addresses, and which no plain git command
+/// creates. No placeholder is possible: git takes them for an operation in progress.
+const GIT_OPERATIONS: &[&str] = &[
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+    "remotes",
+    "branches",
 ];
+
+/// Paths that are inspected for one run because files of a repository name them.
+const MAX_INSPECTED: usize = 200_000;
+
+/// Bytes of configuration files and indexes that are read for one run.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The time by which the clock of a file system may be behind.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
+
+/// A working tree in a writable folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkTree {
+    folder: PathBuf,
+    own: PathBuf,
+    hash: u8,
+    /// The submodules of its index.
+    links: BTreeSet<PathBuf>,
+    /// The command may write its git folder.
+    is_written: bool,
+}
+
+/// The work that is left for one run. Files of a repository decide how much there is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    paths: usize,
+    bytes: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let (paths, bytes) = (MAX_INSPECTED, MAX_BYTES);
+        Self { paths, bytes }
+    }
+}
+
+impl Budget {
+    /// Returns `false` if no more paths may be inspected.
+    pub(crate) fn inspect(&mut self, paths: usize) -> bool {
+        let left = self.paths.checked_sub(paths);
+        self.paths = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Returns `false` if no more bytes may be read.
+    fn read(&mut self, bytes: u64) -> bool {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(0);
+        left.is_some()
+    }
+}
 
 /// Paths that the repositories add to a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -115,6 +132,13 @@ pub(super) struct Git {
     pub(super) unknown: Vec<Unknown>,
     /// The repository that the command may write.
     pub(super) written: Option<Written>,
+    /// The submodules of that repository for which a file says when they count as changed.
+    pub(super) ignoring: BTreeSet<Vec<u8>>,
+    /// The working trees in writable folders.
+    pub(super) trees: Vec<WorkTree>,
+    /// The common folders whose working trees are known.
+    commons: BTreeSet<PathBuf>,
+    left: Budget,
 }
 
 /// The folders to which a `.git` file points.
@@ -165,10 +189,17 @@ impl Granted<'_> {
     fn separate(&self, folder: &Path) -> Option<Linked> {
         let pointer = folder.join(".git");
         let own = folder.join(pointer_target(&pointer)?).canonicalize().ok()?;
-        let common = common(&own).canonicalize().ok()?;
-        let is_inside = |path: &Path| self.contains(path) && !folder.starts_with(path);
-        let is_ours = is_inside(&own) && is_inside(&common) && looks_like_git_folder(&own);
-        is_ours.then_some(Linked { own, common })
+        // Other working trees have their own pointers, and git would use the index of another tree.
+        let is_shared = common(&own) != own;
+        let is_of_parent = own.file_name() == Some(OsStr::new(".git"));
+        let is_inside = self.contains(&own) && !folder.starts_with(&own);
+        let is_ours = is_inside && !is_shared && !is_of_parent && looks_like_git_folder(&own);
+        let config = bounded_read(&own.join("config"), MAX_CONFIG).ok()?;
+        let config = git_config::entries(&config);
+        let is_named = |entry: &Entry| entry.key == "core.worktree";
+        let is_other = config.iter().any(is_named) && work_tree(&own)? != folder;
+        let common = own.clone();
+        (is_ours && !is_other).then_some(Linked { own, common })
     }
 }
 
@@ -218,13 +249,22 @@ pub(super) fn look(granted: Granted<'_>, access: GitAccess, settings: bool) -> G
         }
         let is_git_folder = looks_like_git_folder(&folder);
         if own_tree != Some(&folder) && within(&folder, writable) && !opened.contains(&folder) {
-            git.protected.push((folder.join(".git"), Guard::Folder));
+            let git_folder = folder.join(".git");
+            // It can be the common folder of the working tree in which the command runs.
+            if !opened.contains(&git_folder) {
+                git.protected.push((git_folder, Guard::Folder));
+            }
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
             if is_git_folder || !has_repository(&folder) {
                 git.protected.push((folder.join(GIT_HEAD), Guard::File));
             }
         }
-        if let Err(unknown) = git.examine(&folder, is_git_folder, writable, &opened, &mut todo) {
+        let granted = Opened {
+            writable,
+            folders: &opened,
+            is_own: own_tree == Some(&folder),
+        };
+        if let Err(unknown) = git.examine(&folder, is_git_folder, granted, &mut todo) {
             git.unknown.push(unknown);
         }
     }
@@ -234,16 +274,26 @@ pub(super) fn look(granted: Granted<'_>, access: GitAccess, settings: bool) -> G
     git
 }
 
+/// What a command may write, as far as it matters to one repository.
+#[derive(Clone, Copy)]
+struct Opened<'a> {
+    writable: &'a [PathBuf],
+    /// The git folders that it may write.
+    folders: &'a [PathBuf],
+    /// It is the repository that it may write.
+    is_own: bool,
+}
+
 impl Git {
     /// Protects the git folders of a repository, and what its index and configuration name.
     fn examine(
         &mut self,
         folder: &Path,
         is_git_folder: bool,
-        writable: &[PathBuf],
-        opened: &[PathBuf],
+        opened: Opened<'_>,
         todo: &mut Vec<PathBuf>,
     ) -> Result<(), Unknown> {
+        let writable = opened.writable;
         let own = match git_folder(folder)? {
             Some(own) => own,
             None if is_git_folder => folder.to_owned(),
@@ -252,17 +302,21 @@ impl Git {
         let own = real(&own);
         let common = real(&common(&own));
         for git_folder in [&own, &common] {
-            if within(git_folder, writable) && !opened.contains(git_folder) {
+            if within(git_folder, writable) && !opened.folders.contains(git_folder) {
                 self.protect_git_folder(git_folder, writable);
             }
         }
-        follow_worktrees(&common, writable, todo)?;
+        if self.commons.insert(common.clone()) {
+            self.follow_worktrees(&common, writable, todo)?;
+        }
         let settings = self.settings(
             folder,
             &[common.join("config"), own.join("config.worktree")],
         )?;
         let is_ours = within(folder, writable);
-        let places = match git_index::places(&own, hash_length(&settings).into()) {
+        let hash = hash_length(&settings);
+        let tree = Some(folder).filter(|_| opened.is_own);
+        let places = match git_index::places(&own, hash.into(), tree) {
             Ok(places) => places,
             // A repository around the project that belongs to another user cannot be used either.
             Err(error)
@@ -277,6 +331,24 @@ impl Git {
                 return Err(Unknown::new(own.join("index"), why));
             }
         };
+        if let Some(path) = places.replaced.into_iter().next() {
+            let why = "it is a repository in the place of a tracked file, and git would enter it; \
+                       move it away";
+            return Err(Unknown::new(path, why));
+        }
+        let count = places.links.len() + places.sparse.len();
+        if !self.left.read(places.bytes) || !self.left.inspect(count) {
+            return Err(too_much(own.join("index")));
+        }
+        if is_ours {
+            self.trees.push(WorkTree {
+                folder: folder.to_owned(),
+                own: own.clone(),
+                hash,
+                links: places.links.clone(),
+                is_written: opened.is_own,
+            });
+        }
         // The working tree is usually the folder, but the configuration can name another one.
         let named = settings.iter().filter(|it| it.key == "core.worktree");
         let named = named.map(|entry| real(&own.join(entry.path())));
@@ -338,6 +410,9 @@ impl Git {
             if seen.len() > MAX_CONFIGS {
                 return Err(Unknown::new(file, "too many files are included"));
             }
+            if !self.left.read(text.len() as u64) {
+                return Err(too_much(file));
+            }
             let entries = git_config::entries(&text);
             for entry in entries.iter().filter(|entry| !entry.value.is_empty()) {
                 match &*entry.key {
@@ -354,9 +429,9 @@ impl Git {
                         self.protected
                             .push((folder.join(entry.path()), Guard::File));
                     }
-                    key if is_command(key) => {
-                        let named = git_config::named_files(folder, &entry.value);
-                        let named = named.into_iter();
+                    key if git_setting_runs(key) => {
+                        let named = git_config::named_files(folder, &entry.value, &mut self.left);
+                        let named = named.ok_or_else(|| too_much(file.clone()))?.into_iter();
                         self.protected.extend(named.map(|path| (path, Guard::File)));
                     }
                     _ => {}
@@ -367,6 +442,28 @@ impl Git {
         Ok(all)
     }
 
+    /// Adds the linked working trees of a git folder that are in the project.
+    fn follow_worktrees(
+        &mut self,
+        common: &Path,
+        writable: &[PathBuf],
+        todo: &mut Vec<PathBuf>,
+    ) -> Result<(), Unknown> {
+        for entry in on_disk::entries(&common.join("worktrees"))? {
+            let own = entry.path();
+            if !self.left.inspect(1) {
+                return Err(too_much(own));
+            }
+            let Some(back) = on_disk::read(&own.join("gitdir"), MAX_POINTER)? else {
+                continue;
+            };
+            let pointer = own.join(trimmed(&back));
+            let tree = pointer.parent().map(real);
+            todo.extend(tree.filter(|tree| within(tree, writable)));
+        }
+        Ok(())
+    }
+
     /// Makes the repository of a working tree writable, but for what git executes.
     fn open(&mut self, folder: &Path, linked: Option<Linked>) {
         let pointer = folder.join(".git");
@@ -375,6 +472,11 @@ impl Git {
             self.protected.push((pointer, Guard::File));
         }
         let Some(linked) = linked else { return };
+        for git_folder in BTreeSet::from([&linked.own, &linked.common]) {
+            let operations = GIT_OPERATIONS.iter().map(|name| git_folder.join(name));
+            self.protected
+                .extend(operations.map(|path| (path, Guard::Watch)));
+        }
         self.protect_executed(&linked.common);
         if linked.own == linked.common {
             let worktrees = linked.common.join("worktrees");
@@ -406,11 +508,24 @@ impl Git {
 
     fn write(&mut self, folder: &Path, own: &Path, common: &Path) {
         let text = bounded_read(&common.join("config"), MAX_CONFIG).unwrap_or_default();
+        let settings = git_config::entries(&text);
+        let is_store = |entry: &Entry| entry.key == "extensions.refstorage";
+        let is_other = |entry: &Entry| is_store(entry) && entry.value != b"files";
+        if settings.iter().any(is_other) {
+            let why = "its references are not files (`reftable`), so a change to its branch could not \
+                       be undone; run this git command yourself";
+            self.unknown.push(Unknown::new(common, why));
+        }
+        let modules = bounded_read(&folder.join(".gitmodules"), MAX_CONFIG).unwrap_or_default();
+        let modules = git_config::entries(&modules);
+        let ignoring = settings.iter().chain(&modules);
+        let ignoring = ignoring.filter(|it| it.key == "submodule.ignore");
+        self.ignoring = ignoring.map(|it| it.subsection.clone()).collect();
         self.written = Some(Written {
             tree: bytes(folder),
             own: bytes(own),
             common: bytes(common),
-            hash: hash_length(&git_config::entries(&text)),
+            hash: hash_length(&settings),
         });
     }
 
@@ -430,9 +545,12 @@ impl Git {
                 return Vec::new();
             }
         };
-        git_config::entries(&text)
-            .iter()
-            .filter(|entry| entry.key == "submodule.path")
+        let entries = git_config::entries(&text);
+        let paths = entries.iter().filter(|it| it.key == "submodule.path");
+        if paths.clone().count() > MAX_REPOSITORIES {
+            self.unknown.push(too_much(root.join(".gitmodules")));
+        }
+        paths
             .filter_map(|entry| Some(real(&root.join(git_index::place(&entry.value)?))))
             .filter(|path| {
                 let inside = path.strip_prefix(root).map(Path::as_os_str);
@@ -444,27 +562,53 @@ impl Git {
     }
 }
 
-/// Adds the linked working trees of a git folder that are in the project.
-fn follow_worktrees(
-    common: &Path,
-    writable: &[PathBuf],
-    todo: &mut Vec<PathBuf>,
-) -> Result<(), Unknown> {
-    for entry in on_disk::entries(&common.join("worktrees"))? {
-        let own = entry.path();
-        let Some(back) = on_disk::read(&own.join("gitdir"), MAX_POINTER)? else {
-            continue;
-        };
-        let pointer = own.join(trimmed(&back));
-        let tree = pointer.parent().map(real);
-        todo.extend(tree.filter(|tree| within(tree, writable)));
-    }
-    Ok(())
+/// Returns the reason for a file that names more than can be inspected.
+fn too_much(file: PathBuf) -> Unknown {
+    Unknown::new(
+        file,
+        "the files of this repository name too many paths to protect them",
+    )
 }
 
-/// Returns `true` if the value of a setting is a command.
-fn is_command(key: &str) -> bool {
-    COMMANDS.contains(&key) || ["alias.", "pager."].iter().any(|it| key.starts_with(it))
+impl WorkTree {
+    /// Inspects a working tree after a run, and moves the git folder of a repository away that is in
+    /// the place of a tracked file since `start`: `git commit -a` would make a submodule of it.
+    pub(crate) fn inspect(&self, start: SystemTime) -> Vec<Note> {
+        // An index that cannot be read refuses the next run.
+        let Ok(now) = git_index::places(&self.own, self.hash.into(), Some(&self.folder)) else {
+            return Vec::new();
+        };
+        let mut notes = Vec::new();
+        for path in now.replaced {
+            let pointer = path.join(".git");
+            if is_newer(&path, start) || is_newer(&pointer, start) {
+                notes.push(match move_away(&pointer) {
+                    Ok(()) => Note::Removed { path: pointer },
+                    Err(error) => {
+                        let why = error.to_string().into();
+                        Note::IndexNotRestored { path: pointer, why }
+                    }
+                });
+            }
+        }
+        // A command that may write the index has been checked by the helper.
+        let new = now.links.difference(&self.links);
+        let new = new.map(|link| self.folder.join(link));
+        let new = new.filter(|it| !self.is_written && git_index::is_repository(it));
+        notes.extend(new.map(|path| Note::Added { path }));
+        notes
+    }
+}
+
+/// Returns `true` if a file was changed, moved or created since a time, or cannot be inspected.
+fn is_newer(path: &Path, than: SystemTime) -> bool {
+    let Ok(facts) = path.symlink_metadata() else {
+        return true;
+    };
+    let seconds = Duration::from_secs(facts.ctime().cast_unsigned());
+    let changed = seconds + Duration::from_nanos(facts.ctime_nsec().cast_unsigned());
+    let than = than.duration_since(SystemTime::UNIX_EPOCH);
+    changed + CLOCK_STEP >= than.unwrap_or_default()
 }
 
 /// Returns the length of an object's name in bytes.
@@ -537,11 +681,7 @@ fn linked(folder: &Path) -> Option<Linked> {
     }
     let own = folder.join(pointer_target(&pointer)?).canonicalize().ok()?;
     let Some(common) = read(&own.join("commondir")) else {
-        let config = bounded_read(&own.join("config"), MAX_CONFIG).ok()?;
-        let config = git_config::entries(&config);
-        let named = config.iter().find(|entry| entry.key == "core.worktree")?;
-        let is_ours = own.join(named.path()).canonicalize().ok()? == folder;
-        return is_ours.then(|| Linked {
+        return (work_tree(&own)? == folder).then(|| Linked {
             common: own.clone(),
             own,
         });
@@ -551,6 +691,14 @@ fn linked(folder: &Path) -> Option<Linked> {
     let back = own.join(trimmed(&back));
     let is_theirs = own.parent() == Some(&common.join("worktrees"));
     (is_theirs && real(&back) == pointer).then_some(Linked { own, common })
+}
+
+/// Returns the working tree that the configuration of a git folder names.
+pub(crate) fn work_tree(git_folder: &Path) -> Option<PathBuf> {
+    let config = bounded_read(&git_folder.join("config"), MAX_CONFIG).ok()?;
+    let config = git_config::entries(&config);
+    let named = config.iter().find(|entry| entry.key == "core.worktree")?;
+    git_folder.join(named.path()).canonicalize().ok()
 }
 
 /// Reads a small file.
@@ -723,15 +871,65 @@ mod tests {
         assert_eq!(Nested::below(&tree.at("w"), 4).unknown.len(), 1);
     }
 
+    fn unknown(tree: &Tree) -> Vec<Unknown> {
+        let granted = Granted {
+            cwd: &tree.at("w"),
+            readable: &[],
+            writable: &[tree.at("w")],
+        };
+        look(granted, GitAccess::Read, true).unknown
+    }
+
+    /// A committed bare repository could otherwise keep a run from starting for hours.
+    #[test]
+    fn configuration_that_names_too_much_is_reported() {
+        let word = |at: usize| format!(" d{at}/").repeat(60);
+        let words: String = (0..60).map(word).collect();
+        let alias = format!("[alias]\n x = !{words}\n");
+        let names: Vec<String> = (0..60).map(|at| format!("w/x/d{at}")).collect();
+        let mut folders: Vec<&str> = names.iter().map(String::as_str).collect();
+        folders.extend(["w/x/objects", "w/x/refs"]);
+        let tree = |config: &str| Tree::new(&folders, &[("w/x/HEAD", ""), ("w/x/config", config)]);
+        let found = unknown(&tree(&alias));
+        assert!(
+            matches!(&*found, [found] if found.path.ends_with("config")),
+            "{found:?}"
+        );
+        // More than 64 words are not too much.
+        let long = format!("[alias]\n x = !{}tools/a\n", "echo ".repeat(500));
+        assert_eq!(unknown(&tree(&long)), []);
+    }
+
+    /// Each of them names the others.
+    #[test]
+    fn worktrees_of_one_repository_are_listed_once() {
+        let tree = Tree::new(&["w/.git/worktrees"], &[("w/.git/HEAD", "")]);
+        for at in 0..600 {
+            let own = tree.at(&format!("w/.git/worktrees/t{at}"));
+            let folder = tree.at(&format!("w/t{at}"));
+            for path in [&own, &folder] {
+                std::fs::create_dir(path).unwrap();
+            }
+            let back = folder.join(".git").display().to_string();
+            std::fs::write(own.join("gitdir"), back).unwrap();
+            std::fs::write(own.join("commondir"), "../..\n").unwrap();
+            let pointer = format!("gitdir: {}\n", own.display());
+            std::fs::write(folder.join(".git"), pointer).unwrap();
+        }
+        assert_eq!(unknown(&tree), []);
+    }
+
     #[test]
     fn settings_in_subfolders_are_found() {
         let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
-        let tree = Tree::new(&["w/a/b/.vscode"], &files.map(|file| (file, "")));
+        let folders = ["w/a/b/.vscode", "w/a/.husky/_"];
+        let tree = Tree::new(&folders, &files.map(|file| (file, "")));
         let found = tree.look("w", &["w"], GitAccess::Read);
         let settings = found.iter().filter(|line| line.contains("w/a/"));
         assert_eq!(
             settings.collect::<Vec<_>>(),
             [
+                "File w/a/.husky",
                 "File w/a/CLAUDE.md",
                 "File w/a/b/.vscode",
                 "File w/a/x.code-workspace"
@@ -743,7 +941,8 @@ mod tests {
     fn configuration_names_what_is_protected() {
         let config = "[core]\n hooksPath = scripts/hooks\n fsmonitor = \"sh tools/m -x\"\n\
             attributesFile = attrs\n[include]\n path = ../one.inc\n[alias]\n x = !tools/alias\n\
-            [remote \"o\"]\n url = tools/m2\n";
+            [remote \"o\"]\n url = tools/m2\n[tar \"x\"]\n command = tools/tar\n\
+            [gc]\n recentObjectsHook = tools/recent\n";
         let tree = Tree::new(
             &["w/.git", "w/tools"],
             &[
@@ -755,6 +954,8 @@ mod tests {
                 ("w/tools/m2", ""),
                 ("w/tools/alias", ""),
                 ("w/tools/clean", ""),
+                ("w/tools/tar", ""),
+                ("w/tools/recent", ""),
             ],
         );
         let found = tree.look("w", &["w"], GitAccess::Read);
@@ -768,6 +969,8 @@ mod tests {
                 "File w/tools/alias",
                 "File w/tools/clean",
                 "File w/tools/m",
+                "File w/tools/recent",
+                "File w/tools/tar",
                 "Folder w/.git",
                 "Folder w/scripts/hooks"
             ]
@@ -785,8 +988,13 @@ mod tests {
             "Folder w/.git/info",
             "Folder w/.git/modules",
             "Folder w/.git/worktrees",
+            "Watch w/.git/branches",
             "Watch w/.git/commondir",
             "Watch w/.git/gitdir",
+            "Watch w/.git/rebase-apply",
+            "Watch w/.git/rebase-merge",
+            "Watch w/.git/remotes",
+            "Watch w/.git/sequencer",
             "w w/.git",
         ];
         assert_eq!(found, expected);

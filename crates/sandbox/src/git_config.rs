@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::git::Budget;
 use crate::on_disk::exists;
 
 /// One setting.
@@ -11,6 +12,7 @@ use crate::on_disk::exists;
 pub(crate) struct Entry {
     /// Section and name in lower case, without the subsection: `diff.textconv`.
     pub(crate) key: String,
+    pub(crate) subsection: Vec<u8>,
     pub(crate) value: Vec<u8>,
 }
 
@@ -20,9 +22,6 @@ impl Entry {
         OsStr::from_bytes(&self.value).into()
     }
 }
-
-/// Most words of a command that are looked at.
-const MAX_WORDS: usize = 64;
 
 /// Endings that an interpreter adds to the name of a program.
 const ENDINGS: &[&str] = &["", ".sh", ".py", ".js", ".cjs", ".mjs", ".ts", ".rb"];
@@ -42,25 +41,35 @@ fn words(value: &[u8]) -> impl Iterator<Item = PathBuf> {
 ///
 /// The value is shell text. What a word means depends on variables, substitutions and `cd`, so that a
 /// file counts as named if the last parts of a word lead to it from the folder or from a folder that
-/// another word names. After `-m`, a word is also the name of a module.
-pub(crate) fn named_files(folder: &Path, value: &[u8]) -> Vec<PathBuf> {
-    let words: Vec<PathBuf> = words(value).take(MAX_WORDS).collect();
+/// another word names. After `-m`, a word is also the name of a module. Returns `None` if that would
+/// exceed the budget.
+pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Option<Vec<PathBuf>> {
+    let words: Vec<PathBuf> = words(value).collect();
     let mut bases = vec![folder.to_owned()];
     for word in &words {
-        let named = ends(word).map(|end| folder.join(end));
-        bases.extend(named.filter(|path| path != folder && path.is_dir()));
+        for end in ends(word) {
+            left.inspect(1).then_some(())?;
+            let named = folder.join(end);
+            if named != folder && named.is_dir() {
+                bases.push(named);
+            }
+        }
     }
-    bases.truncate(MAX_WORDS);
+    bases.sort();
+    bases.dedup();
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let is_module = at > 0 && words[at - 1] == Path::new("-m");
         for base in &bases {
             for end in ends(word) {
-                let is_path = end.components().count() > 1;
+                let is_path = end.components().nth(1).is_some();
+                let paths = if is_path { ENDINGS.len() } else { 1 };
+                left.inspect(paths).then_some(())?;
                 candidates(&base.join(end), is_path, &mut found);
             }
             if is_module && let Some(name) = word.to_str() {
                 let parts: Vec<&str> = name.split('.').collect();
+                left.inspect(ENDINGS.len() + parts.len()).then_some(())?;
                 candidates(&base.join(parts.join("/")), true, &mut found);
                 // Packages run their own code first, also if it is added later.
                 for count in 1..=parts.len() {
@@ -74,7 +83,7 @@ pub(crate) fn named_files(folder: &Path, value: &[u8]) -> Vec<PathBuf> {
     }
     found.sort();
     found.dedup();
-    found
+    Some(found)
 }
 
 /// Adds the files that a path can mean to an interpreter. A single word is more often a subcommand, so
@@ -97,7 +106,7 @@ fn candidates(path: &Path, is_path: bool, found: &mut Vec<PathBuf>) {
 
 /// Returns a path and every end of it: `a/b/c`, `b/c`, `c`.
 fn ends(path: &Path) -> impl Iterator<Item = &Path> {
-    let parts = path.components().count().min(MAX_WORDS);
+    let parts = path.components().count();
     let mut rest = path.components();
     let ends = (0..parts).map(move |_| {
         let end = rest.as_path();
@@ -112,12 +121,12 @@ fn ends(path: &Path) -> impl Iterator<Item = &Path> {
 pub(crate) fn entries(text: &[u8]) -> Vec<Entry> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut bytes = text.iter().copied().peekable();
-    let mut section = String::new();
+    let (mut section, mut subsection) = (String::new(), Vec::new());
     let mut found = Vec::new();
     while let Some(byte) = bytes.next() {
         match byte {
             b'#' | b';' => while bytes.next_if(|byte| *byte != b'\n').is_some() {},
-            b'[' => section = header(&mut bytes),
+            b'[' => (section, subsection) = header(&mut bytes),
             _ if byte.is_ascii_alphabetic() => {
                 let mut key = vec![byte];
                 while let Some(byte) = bytes.next_if(|it| it.is_ascii_alphanumeric() || *it == b'-')
@@ -133,6 +142,7 @@ pub(crate) fn entries(text: &[u8]) -> Vec<Entry> {
                 let key = String::from_utf8_lossy(&key).to_ascii_lowercase();
                 found.push(Entry {
                     key: format!("{section}.{key}"),
+                    subsection: subsection.clone(),
                     value,
                 });
             }
@@ -144,29 +154,32 @@ pub(crate) fn entries(text: &[u8]) -> Vec<Entry> {
 
 type Bytes<'a> = std::iter::Peekable<std::iter::Copied<std::slice::Iter<'a, u8>>>;
 
-/// Reads the rest of `[section "subsection"]` and returns the section.
-fn header(bytes: &mut Bytes<'_>) -> String {
-    let mut name = Vec::new();
+/// Reads the rest of `[section "subsection"]`.
+fn header(bytes: &mut Bytes<'_>) -> (String, Vec<u8>) {
+    let (mut name, mut subsection) = (Vec::new(), Vec::new());
     let mut is_quoted = false;
     let mut is_name = true;
     while let Some(byte) = bytes.next() {
         match byte {
             b'\n' => break,
             b']' if !is_quoted => break,
-            b'\\' if is_quoted => {
-                bytes.next();
-            }
+            b'\\' if is_quoted => subsection.extend(bytes.next()),
             b'"' => {
                 is_quoted = !is_quoted;
                 is_name = false;
             }
+            _ if is_quoted => subsection.push(byte),
             // The old form of a subsection: `[section.subsection]`.
-            b'.' | b' ' | b'\t' => is_name = false,
+            b'.' | b' ' | b'\t' if is_name => is_name = false,
             _ if is_name => name.push(byte),
-            _ => {}
+            b' ' | b'\t' => {}
+            _ => subsection.push(byte.to_ascii_lowercase()),
         }
     }
-    String::from_utf8_lossy(&name).to_ascii_lowercase()
+    (
+        String::from_utf8_lossy(&name).to_ascii_lowercase(),
+        subsection,
+    )
 }
 
 /// Reads a value up to the end of its line.
@@ -261,7 +274,8 @@ mod tests {
             ("/usr/bin/env true", &[]),
         ] {
             let expected: Vec<PathBuf> = expected.iter().map(|path| at(path)).collect();
-            let mut found = named_files(tree.path(), value.as_bytes());
+            let mut left = Budget::default();
+            let mut found = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
             found.retain(|path| path.starts_with(tree.path()));
             // `./b` and `b` are the same file.
             found = found

@@ -37,6 +37,10 @@ pub(crate) struct Roots {
     pub(crate) notes: Vec<Note>,
     /// The repository that the command may write.
     pub(crate) written: Option<Written>,
+    /// The submodules of that repository for which a file says when they count as changed.
+    pub(crate) ignoring: BTreeSet<Vec<u8>>,
+    /// The working trees in writable folders.
+    pub(crate) trees: Vec<git::WorkTree>,
 }
 
 /// Returns every path in the writable folders of a profile that a command cannot change, whether it
@@ -108,6 +112,8 @@ impl Roots {
         let git = git::look(granted, profile.git, settings);
         let mut unknown = git.unknown;
         roots.written = git.written;
+        roots.ignoring = git.ignoring;
+        roots.trees = git.trees;
         readable.extend(git.readable);
         writable.extend(git.writable);
         let named = protected
@@ -207,8 +213,13 @@ impl Roots {
         let (mut seen, mut unknown) = (BTreeSet::new(), Vec::new());
         while let Some((folder, depth)) = todo.pop() {
             // Each folder is searched once, and not through a link.
-            if on_disk::kind(&folder) != Ok(Kind::Folder) || !seen.insert(folder.clone()) {
-                continue;
+            match on_disk::kind(&folder) {
+                Ok(Kind::Folder) if seen.insert(folder.clone()) => {}
+                Ok(_) => continue,
+                Err(why) => {
+                    unknown.push(why);
+                    continue;
+                }
             }
             if seen.len() > git::MAX_FOLDERS {
                 let why = "protected paths have too many folders; use a subfolder as the project";
@@ -226,8 +237,12 @@ impl Roots {
             for entry in entries {
                 let (name, path) = (entry.file_name(), entry.path());
                 let is_named = |names: &[&str]| names.iter().any(|data| name == *data);
-                let Ok(kind) = entry.file_type() else {
-                    continue;
+                let kind = match entry.file_type() {
+                    Ok(kind) => kind,
+                    Err(error) => {
+                        unknown.push(Unknown::new(path, error.to_string()));
+                        continue;
+                    }
                 };
                 if kind.is_symlink() {
                     let (links, place) = follow(&path);

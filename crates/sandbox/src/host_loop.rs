@@ -1,5 +1,6 @@
 //! The host's side of a run: one loop without a thread.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -50,15 +51,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Carries out a specification.
+/// Carries out a specification. The helper holds the locks until it ends.
 pub(crate) fn drive(
     helper: &Helper,
     spec: &Spec,
     profile: &Profile,
+    locks: &[File],
     options: &mut CommandOptions<'_>,
 ) -> Result<Done, Failure> {
     let start = Instant::now();
-    let mut run = Run::start(helper, spec, profile)?;
+    let mut run = Run::start(helper, spec, profile, locks)?;
     let followed = run.follow(
         options,
         start + Duration::from_millis(profile.limits.deadline_ms),
@@ -92,8 +94,15 @@ struct Run {
 }
 
 impl Run {
-    fn start(helper: &Helper, spec: &Spec, profile: &Profile) -> Result<Self, Failure> {
+    fn start(
+        helper: &Helper,
+        spec: &Spec,
+        profile: &Profile,
+        locks: &[File],
+    ) -> Result<Self, Failure> {
         let (control, theirs) = UnixStream::pair()?;
+        // They wait in the socket until the helper takes them.
+        protocol::send_descriptors(&control, locks)?;
         control.set_nonblocking(true)?;
         let ((out, out_end), (err, err_end)) = (io::pipe()?, io::pipe()?);
         for pipe in [&out, &err] {
@@ -315,16 +324,14 @@ impl Run {
                 Report::Replaced(path) => notes.push(Note::Replaced {
                     path: protocol::path(&path),
                 }),
-                Report::IndexRestored(path, None) => {
+                Report::IndexRestored(path, why) => {
                     undone = true;
-                    notes.push(Note::IndexRestored {
-                        path: protocol::path(&path),
+                    let path = protocol::path(&path);
+                    notes.push(match why {
+                        None => Note::IndexRestored { path },
+                        Some(why) => Note::IndexNotRestored { path, why },
                     });
                 }
-                Report::IndexRestored(path, Some(why)) => notes.push(Note::Unprotected {
-                    path: protocol::path(&path),
-                    why,
-                }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
                     step,
@@ -362,7 +369,7 @@ impl Run {
         }
         // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {
-            // What it did was undone.
+            // What it did was undone, or should have been.
             (Some(End::Code(0)), _) if undone => End::Code(1),
             (Some(end), _) => end,
             (None, Some(_)) => End::Signal(9),

@@ -1,7 +1,7 @@
-//! Looks at paths on disk. A path that cannot be inspected is not an absent one.
+//! Inspects paths on disk. A path that cannot be inspected does not count as absent.
 //!
-//! A command owns the files that it may write, so it can take the permission to look at them away
-//! and give it back in the next run. What cannot be inspected cannot be protected, and the run is
+//! A command owns the files that it creates, so it can remove its own permissions for a folder and
+//! restore them in the next run. A path that cannot be inspected cannot be protected, and the run is
 //! refused.
 
 use std::fs::Metadata;
@@ -9,9 +9,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use prowess_diag::wording;
 use rustix::fs::Access;
 
 use crate::bounded_read::bounded_read;
+
+/// Longest name of a file in bytes.
+const MAX_NAME: usize = 255;
 
 /// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub(crate) enum Kind {
     Empty,
     Folder,
     Link,
-    /// A folder of another user is in the way, which neither this user nor a command can enter.
+    /// Below a folder of another user that neither this user nor a command can enter.
     Closed,
 }
 
@@ -54,30 +58,44 @@ impl Unknown {
     }
 
     fn denied(path: PathBuf, rights: &str) -> Self {
-        let why = format!(
-            "permission denied, so what is to be protected there is not known; run \
-             `chmod {rights} {}`",
-            path.display()
-        );
+        let user = rustix::process::geteuid();
+        let is_own = |facts: Metadata| facts.uid() == user.as_raw();
+        let remedy = if user.is_root() || path.metadata().is_ok_and(is_own) {
+            format!("run {}", chmod(rights, &path))
+        } else {
+            "it belongs to another user".to_owned()
+        };
+        let why =
+            format!("permission denied, so what is to be protected there is not known; {remedy}");
         Self::new(path, why)
     }
 }
 
-/// Returns `true` for the error of a path that does not exist.
-pub(crate) fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+/// Formats the command that gives the owner of a path more rights. The path may have a name that a
+/// command chose.
+pub(crate) fn chmod(rights: &str, path: &Path) -> String {
+    wording::command(["chmod", rights, &*path.to_string_lossy()])
+}
+
+/// Returns `true` if the error says that a path does not exist.
+///
+/// A path with a part that is too long cannot exist. One that is too long as a whole can: git, which
+/// starts in another folder, may reach it.
+pub(crate) fn is_absent(path: &Path, error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => true,
+        io::ErrorKind::InvalidFilename => path.iter().any(|part| part.len() > MAX_NAME),
+        _ => false,
+    }
 }
 
 /// Returns the type of a path, without following a link at its end.
 pub(crate) fn kind(path: &Path) -> Result<Kind, Unknown> {
     match path.symlink_metadata() {
         Ok(facts) => Ok((&facts).into()),
-        Err(error) if is_absent(&error) => Ok(Kind::Absent),
+        Err(error) if is_absent(path, &error) => Ok(Kind::Absent),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // The folder in the way is the last one that can be seen.
+            // The folder that denies access is the last one that can be inspected.
             let mut above = path.ancestors().skip(1);
             let folder = above.find(|folder| folder.symlink_metadata().is_ok());
             let folder = folder.unwrap_or(Path::new("/"));
@@ -105,7 +123,7 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<std::fs::DirEntry>, Unknown> 
             _ if is_closed(folder) => Ok(Vec::new()),
             _ => Err(Unknown::denied(folder.to_owned(), "u+rwx")),
         },
-        _ if is_absent(&error) => Ok(Vec::new()),
+        _ if is_absent(folder, &error) => Ok(Vec::new()),
         _ => Err(Unknown::new(folder, error.to_string())),
     };
     match std::fs::read_dir(folder).and_then(Iterator::collect) {
@@ -120,7 +138,8 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
     match bounded_read(path, most) {
         Ok(bytes) => Ok(Some(bytes)),
         // Git reads nothing from a FIFO or a socket either.
-        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) if is_absent(path, &error) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => match kind(path)? {
             Kind::Closed => Ok(None),
@@ -131,7 +150,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
 }
 
 /// Returns `true` if a folder belongs to another user, who alone can open it.
-fn is_closed(folder: &Path) -> bool {
+pub(crate) fn is_closed(folder: &Path) -> bool {
     let user = rustix::process::geteuid();
     let is_foreign = |facts: Metadata| !user.is_root() && facts.uid() != user.as_raw();
     folder.metadata().is_ok_and(is_foreign) && rustix::fs::access(folder, Access::EXEC_OK).is_err()

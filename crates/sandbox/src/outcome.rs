@@ -197,7 +197,20 @@ pub enum Note {
         /// The repository.
         path: PathBuf,
     },
-    /// A protected path was replaced while the command ran, which uncovers it inside.
+    /// The command added a repository as a submodule, and the index of git could not be restored.
+    IndexNotRestored {
+        /// The repository, or the index if it cannot be read.
+        path: PathBuf,
+        /// The reason.
+        why: Box<str>,
+    },
+    /// A repository became a submodule while the command ran, so it was not protected.
+    Added {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// A protected path was replaced or removed while the command ran, so the mount that protected it
+    /// is gone.
     Replaced {
         /// The path.
         path: PathBuf,
@@ -239,9 +252,22 @@ impl fmt::Display for Note {
                  git would enter; add it yourself, or add other files by name",
                 path.display()
             ),
+            Self::IndexNotRestored { path, why } => write!(
+                f,
+                "cannot restore the index and `HEAD` of git: {why}; remove `{}`, which the command \
+                 created and git would follow, before you run git again",
+                path.display()
+            ),
+            Self::Added { path } => write!(
+                f,
+                "`{}` became a submodule while the command ran, so the command may have changed it; \
+                 check its `.git` before you run git again",
+                path.display()
+            ),
             Self::Replaced { path } => write!(
                 f,
-                "`{}` was replaced while the command ran, so the command may have changed it; check it",
+                "`{}` was replaced or removed while the command ran, so the command may have changed it; \
+                 check it",
                 path.display()
             ),
             Self::SharedProc => f.write_str(

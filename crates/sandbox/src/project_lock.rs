@@ -1,9 +1,10 @@
-//! Keeps runs apart that may write in the same folder.
+//! Serialises runs that may write in the same folder.
 //!
 //! The protected paths of a run are found before it starts. Another run that changes the index of git
 //! meanwhile would add paths that the first one does not protect. So a run locks its writable folders,
 //! and shares a lock on each folder around them: runs in nested folders wait for each other as well.
-//! The kernel releases the locks with the process.
+//! The helper has the locks as well, so that they are held until it ends, even if the host is killed.
+//! The kernel releases them with the last of the two.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 
 use crate::cancel::Cancel;
 use crate::error::ExecError;
+use crate::on_disk::{self, Unknown};
 use crate::outcome::Note;
 
 /// Time between two attempts.
@@ -26,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Locks on the writable folders of a run.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectLock {
-    held: Vec<File>,
+    pub(crate) held: Vec<File>,
     /// Folders whose file system has no locks.
     pub(crate) notes: Vec<Note>,
 }
@@ -49,10 +51,23 @@ impl ProjectLock {
         let mut lock = Self::default();
         // Every run locks in the order of the paths, so that no two wait for each other.
         for (folder, alone) in wanted {
-            // A folder that cannot be opened is refused later if it is to be written.
-            let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
-            let Ok(file) = File::options().read(true).custom_flags(flags).open(folder) else {
-                continue;
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let flags = flags.bits().cast_signed();
+            let file = match File::options().read(true).custom_flags(flags).open(folder) {
+                Ok(file) => file,
+                // Who cannot open a folder around cannot write in it either.
+                Err(error) if !alone && error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) => match on_disk::entries(folder) {
+                    Ok(_) if on_disk::is_closed(folder) => continue,
+                    Ok(_) => {
+                        let why = format!("cannot lock it: {error}").into();
+                        let path = folder.to_owned();
+                        return Err(ExecError::Unprotectable { path, why });
+                    }
+                    Err(Unknown { path, why }) => {
+                        return Err(ExecError::Unprotectable { path, why });
+                    }
+                },
             };
             let operation = if alone {
                 FlockOperation::NonBlockingLockExclusive
@@ -65,7 +80,10 @@ impl ProjectLock {
                     Err(Errno::INTR) => {}
                     Err(Errno::WOULDBLOCK) => {
                         let left = until.saturating_duration_since(Instant::now());
-                        if left.is_zero() || pause(left.min(PAUSE), cancel) {
+                        if pause(left.min(PAUSE), cancel) {
+                            return Err(ExecError::Cancelled);
+                        }
+                        if left.is_zero() {
                             return Err(ExecError::Busy {
                                 path: folder.to_owned(),
                                 process: holder(&file),
@@ -74,7 +92,10 @@ impl ProjectLock {
                     }
                     Err(error) => {
                         let error = io::Error::from(error);
-                        let why = format!("other runs are not kept out: {error}").into();
+                        let why = format!(
+                            "cannot lock it, so other runs may write at the same time: {error}"
+                        )
+                        .into();
                         let path = folder.to_owned();
                         lock.notes.push(Note::Unprotected { path, why });
                         break;
@@ -97,7 +118,7 @@ fn pause(time: Duration, cancel: Option<&Cancel>) -> bool {
     fds.iter().any(|fd| !fd.revents().is_empty())
 }
 
-/// Returns a process that holds a lock on the file, if the system lists it.
+/// Returns a process that holds a lock on the file, if the system lists it and it still runs.
 fn holder(file: &File) -> Option<u32> {
     let facts = file.metadata().ok()?;
     let device = facts.dev();
@@ -112,7 +133,9 @@ fn holder(file: &File) -> Option<u32> {
         };
         (*at == id).then(|| process.parse().ok())
     });
-    held.flatten()
+    // The helper of a host that was killed has the lock of the host.
+    let runs = |process: &u32| Path::new("/proc").join(process.to_string()).exists();
+    held.flatten().filter(runs)
 }
 
 #[cfg(test)]
@@ -143,5 +166,25 @@ mod tests {
             drop(held);
             assert!(lock(second).is_ok());
         }
+    }
+
+    #[test]
+    fn folder_that_cannot_be_locked_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let absent = root.path().canonicalize().unwrap().join("absent");
+        let error = ProjectLock::acquire(&[absent], Duration::ZERO, None).unwrap_err();
+        assert!(matches!(error, ExecError::Unprotectable { .. }), "{error}");
+    }
+
+    #[test]
+    fn cancelled_run_does_not_wait_for_the_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = [root.path().canonicalize().unwrap()];
+        let _held = ProjectLock::acquire(&folders, Duration::ZERO, None).unwrap();
+        let cancel = Cancel::new().unwrap();
+        cancel.cancel();
+        let wait = Duration::from_mins(10);
+        let error = ProjectLock::acquire(&folders, wait, Some(&cancel)).unwrap_err();
+        assert!(matches!(error, ExecError::Cancelled), "{error}");
     }
 }

@@ -5,9 +5,16 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -268,6 +275,58 @@ pub(crate) fn unframe<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<O
     let message = postcard::from_bytes(body).map_err(io::Error::other)?;
     buffer.drain(..4 + length);
     Ok(Some(message))
+}
+
+/// Most descriptors in one message. The kernel allows a few more.
+const MAX_DESCRIPTORS: usize = 64;
+
+/// Sends descriptors, in messages of one byte that says how many there are. The last one has none.
+pub(crate) fn send_descriptors<Fd: AsFd>(to: &UnixStream, descriptors: &[Fd]) -> io::Result<()> {
+    for part in descriptors.chunks(MAX_DESCRIPTORS).chain([&[][..]]) {
+        let borrowed: Vec<BorrowedFd<'_>> = part.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !borrowed.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let count = [u8::try_from(part.len()).map_err(io::Error::other)?];
+        let message = [io::IoSlice::new(&count)];
+        sendmsg(to, &message, &mut ancillary, SendFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Receives descriptors, which are closed when a program is started.
+pub(crate) fn receive_descriptors(from: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+    let mut received = Vec::new();
+    loop {
+        let mut count = [0];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut message = [io::IoSliceMut::new(&mut count)];
+        #[cfg(target_os = "linux")]
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        #[cfg(not(target_os = "linux"))]
+        let flags = RecvFlags::empty();
+        let read = recvmsg(from, &mut message, &mut ancillary, flags)?;
+        let before = received.len();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                received.extend(descriptors);
+            }
+        }
+        for descriptor in &received[before..] {
+            rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
+        }
+        match (read.bytes, usize::from(count[0])) {
+            (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            (_, count) if count != received.len() - before => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            (_, 0) => return Ok(received),
+            _ => {}
+        }
+    }
 }
 
 /// Reads one message, blocking until it is complete.

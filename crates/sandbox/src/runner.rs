@@ -1,5 +1,6 @@
 //! Runs an approved command and returns the record of its run.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
 use crate::environment::environment;
 use crate::error::ExecError;
-use crate::git::Granted;
+use crate::git::{Granted, WorkTree};
 use crate::granted_paths::{Roots, real, within};
 use crate::helper::Helper;
 use crate::host_loop::{Failure, drive};
@@ -178,8 +179,9 @@ impl Runner {
         let mut without = self.without.clone();
         let lock = lock(profile, options.cancel)?;
         loop {
-            let (spec, mut outcome) = self.prepare(plan, profile, &options, &without)?;
-            match drive(&self.helper, &spec.0, profile, &mut options) {
+            let start = std::time::SystemTime::now();
+            let (spec, trees, mut outcome) = self.prepare(plan, profile, &options, &without)?;
+            match drive(&self.helper, &spec.0, profile, &lock.held, &mut options) {
                 Ok(done) => {
                     outcome.end = done.end;
                     outcome.stopped = done.stopped;
@@ -189,6 +191,8 @@ impl Runner {
                     outcome.layers = done.layers;
                     outcome.layers.sort_by_key(|state| state.layer);
                     outcome.notes.extend(done.notes);
+                    let trees = trees.iter();
+                    outcome.notes.extend(trees.flat_map(|it| it.inspect(start)));
                     outcome.notes.extend(lock.notes);
                     let landlock = outcome.layer(Layer::Landlock);
                     if matches!(landlock, Some(crate::LayerStatus::Missing(_)))
@@ -215,14 +219,15 @@ impl Runner {
         }
     }
 
-    /// Returns the specification, the notes to add if Landlock is missing, and the record so far.
+    /// Returns the specification with the notes to add if Landlock is missing, the working trees to
+    /// inspect after the run, and the record so far.
     fn prepare(
         &self,
         plan: &Plan,
         profile: &Profile,
         options: &CommandOptions<'_>,
         without: &[(Layer, Box<str>)],
-    ) -> Result<((Spec, Vec<crate::Note>), CommandOutcome), ExecError> {
+    ) -> Result<(Planned, Vec<WorkTree>, CommandOutcome), ExecError> {
         let mut roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
@@ -281,7 +286,9 @@ impl Runner {
         let own_tmp = sandbox.namespaces.is_some();
         if profile.strength != Strength::Off {
             let own_config = own_config.filter(|_| own_tmp);
-            variables.extend(git_variables(profile.git, own_tmp, own_config.as_deref()));
+            let ignoring = &roots.ignoring;
+            let own_config = own_config.as_deref();
+            variables.extend(git_variables(profile.git, own_tmp, own_config, ignoring));
         }
         if own_tmp && !own_scratch {
             variables.push((b"TMPDIR".to_vec(), b"/tmp".to_vec()));
@@ -334,7 +341,12 @@ impl Runner {
             approved_by: Box::default(),
             notes: environment.notes.into_iter().chain(sandbox.notes).collect(),
         };
-        Ok(((spec, sandbox.without_landlock), outcome))
+        let trees = if profile.strength == Strength::Off {
+            Vec::new()
+        } else {
+            roots.trees
+        };
+        Ok(((spec, sandbox.without_landlock), trees, outcome))
     }
 
     pub(crate) fn helper_file(&self) -> &Path {
@@ -345,6 +357,9 @@ impl Runner {
         &self.scratch
     }
 }
+
+/// A specification, and the notes to add if Landlock is missing.
+type Planned = (Spec, Vec<crate::Note>);
 
 /// Locks the folders that a command may write.
 fn lock(profile: &Profile, cancel: Option<&Cancel>) -> Result<ProjectLock, ExecError> {
@@ -382,13 +397,15 @@ fn git_config(home: &Path) -> Option<PathBuf> {
 ///
 /// Files of other owners are the rule there, and a configuration file that can be seen but not read
 /// would be fatal to git. A command that may write the git folder executes no hook, monitor, editor
-/// or signing program.
+/// or signing program, and enters no submodule.
 fn git_variables(
     access: GitAccess,
     namespaces: bool,
     own_config: Option<&Path>,
+    ignoring: &BTreeSet<Vec<u8>>,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut settings = vec![("safe.directory", "*")];
+    let mut keys = Vec::new();
     let mut variables: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut set = |name: &str, value: &[u8]| variables.push((name.into(), value.into()));
     if namespaces {
@@ -410,11 +427,23 @@ fn git_variables(
             ("tag.gpgSign", "false"),
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
+            // Git must not enter a repository that is in the working tree: its filters would run.
+            ("diff.ignoreSubmodules", "all"),
+            ("diff.submodule", "short"),
+            ("status.submoduleSummary", "false"),
+            ("submodule.recurse", "false"),
         ]);
+        let ignoring = ignoring.iter();
+        keys.extend(ignoring.map(|name| [b"submodule.", &**name, b".ignore"].concat()));
     }
+    let settings = settings.into_iter();
+    let settings = settings.map(|(key, value)| (key.into(), value));
+    let settings: Vec<(Vec<u8>, &str)> = settings
+        .chain(keys.into_iter().map(|key| (key, "all")))
+        .collect();
     set("GIT_CONFIG_COUNT", settings.len().to_string().as_bytes());
     for (at, (key, value)) in settings.into_iter().enumerate() {
-        set(&format!("GIT_CONFIG_KEY_{at}"), key.as_bytes());
+        set(&format!("GIT_CONFIG_KEY_{at}"), &key);
         set(&format!("GIT_CONFIG_VALUE_{at}"), value.as_bytes());
     }
     variables

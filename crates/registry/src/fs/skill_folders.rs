@@ -1,6 +1,9 @@
 //! Table of the folders that are searched for skills.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Scope, SkillOrigin};
@@ -262,11 +265,21 @@ fn main_checkout(folder: &Path) -> Option<PathBuf> {
     (back == std::fs::canonicalize(&file).ok()?).then(|| main.to_owned())
 }
 
-/// Reads a small regular file.
+/// Reads a small regular file. A project may replace it at any time, so that the opened file is
+/// checked, a FIFO is not waited for, and the read is bounded.
 fn read_small(file: &Path) -> Option<String> {
-    let facts = std::fs::metadata(file).ok()?;
-    let is_small = facts.is_file() && facts.len() <= MAX_GIT_FILE;
-    is_small.then(|| std::fs::read_to_string(file).ok())?
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(file)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let read = file.take(MAX_GIT_FILE + 1).read_to_string(&mut text).ok()?;
+    (read as u64 <= MAX_GIT_FILE).then_some(text)
 }
 
 /// Returns the repository that contains a folder.

@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use probe::{NAMES, Probed, parse as parse_probe};
-pub(crate) use stubs::remove_leftover;
+pub(crate) use stubs::{move_away, remove_leftover};
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__prowess-sandbox";

@@ -12,15 +12,17 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
-    openat, statat, unlinkat,
+    openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -145,6 +147,21 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
     }
 }
 
+/// Returns a name that a command cannot have guessed.
+pub(super) fn unused_name(purpose: &str) -> String {
+    let random = RandomState::new().build_hasher().finish();
+    format!("{purpose}.prowess-{random:016x}")
+}
+
+/// Gives a file or folder a name that has no meaning. No link is followed.
+pub(crate) fn move_away(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = open_folder(parent)?;
+    Ok(renameat(&folder, name, &folder, unused_name("removed"))?)
+}
+
 /// Returns a mode in the type that the system uses.
 fn raw(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode as _)
@@ -219,6 +236,17 @@ fn is_placeholder(mode: u32, length: u64) -> bool {
     }
 }
 
+/// Locks a placeholder. Another run has an exclusive lock on it for a moment, if at all.
+fn share(file: &File) -> io::Result<()> {
+    for _ in 0..200 {
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(Duration::from_millis(10)),
+            done => return Ok(done?),
+        }
+    }
+    Err(io::Error::other("another process has locked it"))
+}
+
 fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
     let (at, name): (&OwnedFd, &OsStr) = (&place.folder, &place.name);
     let mode = raw(if folder { FOLDER_MODE } else { FILE_MODE });
@@ -236,16 +264,19 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
             Ok(()) | Err(Errno::EXIST) => {}
             // The owner of the folder could make it writable, and so could the command.
             Err(Errno::ACCESS) if is_own(at) => {
-                let folder = place.path.parent().unwrap_or(&place.path).display();
+                let folder = place.path.parent().unwrap_or(&place.path);
                 let why = format!(
-                    "`{}` cannot be created, because `{folder}` is not writable; run \
-                     `chmod u+rwx {folder}`",
-                    place.path.display()
+                    "`{}` cannot be created, because `{}` is not writable; run {}",
+                    place.path.display(),
+                    folder.display(),
+                    on_disk::chmod("u+rwx", folder)
                 );
                 return Err(io::Error::other(why));
             }
             // Where the helper cannot create it, the command of the same user cannot either.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NAMETOOLONG) => {
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         }
         let file = match openat(at, name, OFlags::RDONLY | flags, Mode::empty()) {
@@ -258,7 +289,7 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
             // The mode above passed through the umask.
             let _ = fchmod(&file, mode);
         }
-        flock(&file, FlockOperation::LockShared)?;
+        share(&file)?;
         if place.is(&fstat(&file)?) {
             return Ok(Some(file));
         }
@@ -276,7 +307,11 @@ impl Held {
             Some(folder) => Rc::clone(folder),
             None => match open_folder(parent) {
                 Ok(folder) => Rc::new(folder),
-                Err(Errno::NOENT | Errno::ACCESS) if is_out_of_reach(parent) => return Ok(None),
+                Err(Errno::NOENT | Errno::ACCESS | Errno::NAMETOOLONG)
+                    if is_out_of_reach(parent) =>
+                {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error.into()),
             },
         };
@@ -313,10 +348,17 @@ impl Held {
     /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
     pub(super) fn release(mut self) -> Vec<PathBuf> {
         let absent = std::mem::take(&mut self.absent);
-        // A folder of that name does nothing, and is not removed with all that is in it.
-        let removed = absent
-            .into_iter()
-            .filter(|place| place.remove(AtFlags::empty()).is_ok());
+        let removed = absent.into_iter().filter(|place| {
+            match place.remove(AtFlags::empty()) {
+                Ok(()) => true,
+                // A folder is moved away, and not removed with all that is in it.
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    let away = unused_name("removed");
+                    renameat(&*place.folder, &*place.name, &*place.folder, away).is_ok()
+                }
+                Err(_) => false,
+            }
+        });
         removed.map(|place| place.path).collect()
     }
 }

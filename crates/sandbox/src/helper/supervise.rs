@@ -63,6 +63,8 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| refused(Step::Session, &error.into()))?;
     }
+    // Held until this process ends.
+    let mut locks = protocol::receive_descriptors(control).map_err(at(Step::Lock))?;
     let mut spec: Spec = protocol::read_frame(control).map_err(at(Step::Spec))?;
     if spec.identity == Some(Identity::Unused) {
         let unused = UNUSED_USERS
@@ -91,18 +93,15 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         });
     }
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
-    let covered = covered(&spec);
-    let outcome = run(control, &spec);
+    let covered = covered(&spec).map_err(at(Step::Mount))?;
+    let outcome = run(control, &spec, &mut locks);
     drop(scratch);
-    let is_other =
-        |(path, before): &(Vec<u8>, (u64, u64))| numbers(path).is_ok_and(|now| now != *before);
-    for (path, _) in covered.into_iter().filter(is_other) {
+    let is_other = |covered: &Covered| numbers(&covered.path).ok() != Some(covered.numbers);
+    for Covered { path, .. } in covered.into_iter().filter(is_other) {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
         let _ = control.write_all(&report);
     }
-    if let Some((path, restored)) = index.and_then(|index| index.check()) {
-        let why = restored.err().map(|error| error.to_string().into());
-        let report = Report::IndexRestored(protocol::bytes(path), why);
+    for report in index.iter().flat_map(checked) {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }
@@ -118,9 +117,37 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     Ok(())
 }
 
-/// Returns the read-only paths in writable folders, with device and inode. The kernel removes a mount
-/// if the file below it is replaced outside, so that the new file is writable inside.
-fn covered(spec: &Spec) -> Vec<(Vec<u8>, (u64, u64))> {
+/// Undoes what the command did to the repository that it may write, and returns the reports.
+fn checked(index: &IndexWatch) -> Vec<Report> {
+    let mut reports = Vec::new();
+    if let Some((path, restored)) = index.check() {
+        let why = restored.err().map(|error| error.to_string().into());
+        reports.push(Report::IndexRestored(protocol::bytes(path), why));
+    }
+    match index.remove_links() {
+        Ok(links) => {
+            let links = links.into_iter().map(protocol::bytes);
+            reports.extend(links.map(Report::Removed));
+        }
+        Err(error) => {
+            let path = protocol::bytes(index.folder());
+            reports.push(Report::IndexRestored(path, Some(error.to_string().into())));
+        }
+    }
+    reports
+}
+
+/// A read-only path in a writable folder.
+struct Covered {
+    path: Vec<u8>,
+    numbers: (u64, u64),
+    /// Keeps the file, so that no other one gets its inode.
+    _file: Option<File>,
+}
+
+/// Returns the read-only paths in writable folders. The kernel removes a mount if the file below it is
+/// replaced outside, so that the new file is writable inside.
+fn covered(spec: &Spec) -> io::Result<Vec<Covered>> {
     let mounts = spec.namespaces.iter().flat_map(|it| &it.mounts);
     let writable: BTreeSet<PathBuf> = mounts
         .clone()
@@ -133,18 +160,29 @@ fn covered(spec: &Spec) -> Vec<(Vec<u8>, (u64, u64))> {
         let path = protocol::path(path);
         path.ancestors().any(|folder| writable.contains(folder))
     };
-    mounts
-        .filter_map(|mount| match mount {
-            Mount::Read(path) | Mount::Pin(path) if is_inside(path) => {
-                Some((path.clone(), numbers(path).ok()?))
-            }
-            _ => None,
-        })
-        .collect()
+    // The mounts need descriptors as well.
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
+    let mut covered = Vec::new();
+    for mount in mounts {
+        let (Mount::Read(path) | Mount::Pin(path)) = mount else {
+            continue;
+        };
+        if is_inside(path) {
+            let file = opened(path)?;
+            let facts = file.metadata()?;
+            let is_kept = (covered.len() as u64) < most;
+            covered.push(Covered {
+                path: path.clone(),
+                numbers: (facts.dev(), facts.ino()),
+                _file: is_kept.then_some(file),
+            });
+        }
+    }
+    Ok(covered)
 }
 
 /// Starts the command and waits for its processes. Returns how many could not be ended.
-fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
+fn run(control: &mut UnixStream, spec: &Spec, locks: &mut Vec<OwnedFd>) -> Result<u32, Report> {
     let at = |step| move |error: io::Error| refused(step, &error);
     let group = Group::new(spec);
     if !group.limits_processes() && !stage::limits_processes(spec) {
@@ -157,6 +195,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
         Forked::Child => {
             group.join();
             drop(reports);
+            locks.clear();
             let error = become_command(spec, others, &reporter);
             let _ = protocol::frame(&error).and_then(|frame| (&reporter).write_all(&frame));
             sys::leave(125)
@@ -276,11 +315,16 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
 
 /// Returns the device and inode of a path, in which no part may be a link.
 fn numbers(path: &[u8]) -> io::Result<(u64, u64)> {
-    #[cfg(target_os = "linux")]
-    let facts = File::from(super::namespaces::open(&protocol::path(path))?).metadata()?;
-    #[cfg(not(target_os = "linux"))]
-    let facts = protocol::path(path).symlink_metadata()?;
+    let facts = opened(path)?.metadata()?;
     Ok((facts.dev(), facts.ino()))
+}
+
+/// Opens a path, in which no part may be a link but the last.
+fn opened(path: &[u8]) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    return Ok(super::namespaces::open(&protocol::path(path))?.into());
+    #[cfg(not(target_os = "linux"))]
+    File::open(protocol::path(path))
 }
 
 /// Fails if `bwrap` mounted something else: it follows links, and a command of another run may have

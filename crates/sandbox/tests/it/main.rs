@@ -48,8 +48,9 @@ const ROLES: &[(&str, fn())] = &[
     ("input::thousand_runs", input::thousand_runs),
     ("layers::as_a_user", layers::as_a_user),
     ("orphans::host", orphans::host),
+    ("orphans::writing_host", orphans::writing_host),
     ("table::as_a_user", table::as_a_user),
-    ("ways_out::blinding_as_a_user", ways_out::blinding_as_a_user),
+    ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
     (
         "ways_out::unsearchable_as_a_user",

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::CommandOptions;
+use prowess_sandbox::{CommandOptions, ExecError};
 use prowess_test::{happens_within, wait_until};
 
 use crate::support::{Place, approved, in_role, strong_sets};
@@ -15,6 +15,7 @@ prowess_test::tests! {
     two_hundred_rounds_leave_none_in_every_set_of_layers
     a_deadline_leaves_none_either
     a_host_that_is_killed_leaves_none
+    lock_outlives_a_killed_host
 }
 
 /// The variable with the mark of the commands of [`host`].
@@ -155,4 +156,48 @@ pub(crate) fn host() {
     let place = Place::new(Strength::Off);
     let mark = std::env::var(MARK).unwrap();
     place.run(&format!("setsid sleep {mark} & sleep {mark}"));
+}
+
+/// The helper still ends the processes of a run when its host is gone. No other run may begin before.
+fn lock_outlives_a_killed_host() {
+    let mark = format!("6{:07}", std::process::id());
+    let mut place = Place::new(Strength::Required);
+    let mut host = in_role("orphans::writing_host")
+        .env(MARK, &mark)
+        .env("PROWESS_TEST_BASE", place.here())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the command runs", || !alive(&mark).is_empty());
+    let helper = child_of(host.id());
+    // As if it needed long.
+    rustix::process::kill_process(helper, rustix::process::Signal::STOP).unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let entries = std::fs::read_dir(place.here()).unwrap().flatten();
+    let mut folders = entries.map(|entry| entry.path().join("work"));
+    let work = folders.find(|folder| folder.is_dir()).unwrap();
+    place.profile.cwd.clone_from(&work);
+    place.profile.writable = vec![work];
+    place.profile.limits.deadline_ms = 50;
+    let busy = place.try_run("true");
+    rustix::process::kill_process(helper, rustix::process::Signal::CONT).unwrap();
+    assert!(matches!(busy, Err(ExecError::Busy { .. })), "{busy:?}");
+    place.profile.limits.deadline_ms = 120_000;
+    assert!(place.run("true").success());
+    assert!(alive(&mark).is_empty(), "the lock was released too early");
+}
+
+fn child_of(parent: u32) -> rustix::process::Pid {
+    let children = format!("/proc/{parent}/task/{parent}/children");
+    let children = std::fs::read_to_string(children).unwrap();
+    let child = children.split_whitespace().next().unwrap();
+    rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap()
+}
+
+/// Runs a command that may write until it is killed.
+pub(crate) fn writing_host() {
+    let place = Place::new(Strength::Required);
+    let mark = std::env::var(MARK).unwrap();
+    place.run(&format!("sleep {mark}"));
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use prowess_policy::profile::{Profile, Setting};
 use prowess_sandbox::{End, ExecError, Note};
+use prowess_traits::CommandRunner;
 
 use crate::git::Project;
 use crate::support::{
-    Folder, Lacking, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
+    Folder, Lacking, approved, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
 };
 
 prowess_test::tests! {
@@ -24,15 +25,24 @@ prowess_test::tests! {
     folders_around_keys_cannot_be_moved
     large_project_with_submodules_works
     bwrap_that_follows_a_link_is_noticed
-    earlier_run_cannot_blind_the_search
+    permissions_changed_by_an_earlier_run_do_not_hide_a_repository
     folder_that_cannot_be_searched_refuses_write_access
     leftover_placeholders_are_removed
     worktrees_and_separate_git_folders_work
     runs_that_write_in_one_project_wait_for_each_other
     protected_file_that_is_replaced_outside_is_reported
+    long_names_in_a_configuration_refuse_nothing
+    configuration_that_names_too_much_refuses_write_access
     granted_folders_are_protected_like_a_project
     options_with_values_do_not_hide_a_signature
     undone_switch_leaves_no_submodule_in_head
+    git_commands_do_not_enter_repositories
+    tracked_file_does_not_become_a_repository
+    submodule_that_is_added_during_a_run_is_reported
+    files_that_git_follows_are_not_planted_in_the_git_folder
+    git_folder_of_another_tree_is_not_writable
+    index_that_cannot_be_restored_fails_the_command
+    repository_with_a_reftable_is_not_writable
 }
 
 /// A way to have the person's git execute something.
@@ -86,6 +96,20 @@ const WAYS: &[Way] = &[
         },
         script: "cp h scripts/hooks/post-index-change; mv scripts s; mkdir -p scripts/hooks; \
                  cp h scripts/hooks/post-index-change",
+    },
+    Way {
+        name: "a hook that a hook of a hook manager runs",
+        prepare: |project| {
+            let hooks = project.work().join("frontend/.husky/_");
+            project.write("frontend/.husky/post-index-change", "#!/bin/sh\n");
+            project.write(
+                "frontend/.husky/_/post-index-change",
+                "#!/bin/sh\nexec sh frontend/.husky/post-index-change\n",
+            );
+            mode(&hooks.join("post-index-change"), 0o755);
+            project.git(&["config", "core.hooksPath", "frontend/.husky/_"]);
+        },
+        script: "cp h frontend/.husky/post-index-change",
     },
     Way {
         name: "a configuration file that the configuration includes",
@@ -518,6 +542,22 @@ fn unreadable_index_refuses_write_access() {
     assert!(project.place.run("true").success(), "reading is possible");
 }
 
+fn configuration_that_names_too_much_refuses_write_access() {
+    let mut project = Project::new(true);
+    let words: String = (0..60).map(|at| format!("d{at}/ ").repeat(60)).collect();
+    for at in 0..60 {
+        project.write(&format!("bare/d{at}/keep"), "");
+    }
+    for name in ["objects/a", "refs/a", "HEAD"] {
+        project.write(&format!("bare/{name}"), "");
+    }
+    project.write("bare/config", &format!("[alias]\n x = !{words}\n"));
+    let error = project.place.try_run("true").unwrap_err().to_string();
+    assert!(error.contains("too many paths"), "{error}");
+    project.grant(false);
+    assert!(project.place.run("true").success(), "reading is possible");
+}
+
 fn fifo_instead_of_a_file_is_not_waited_for() {
     for name in [
         ".gitmodules",
@@ -681,22 +721,22 @@ fn bwrap_that_follows_a_link_is_noticed() {
     }
 }
 
-/// Two runs, of which the first takes the right to look away, or forges a placeholder.
-struct Blinding {
+/// Two runs, of which the first removes permissions, or forges a placeholder.
+struct TwoRuns {
     name: &'static str,
     prepare: fn(&Project),
     first: &'static str,
     second: &'static str,
 }
 
-const BLINDING: &[Blinding] = &[
-    Blinding {
+const TWO_RUNS: &[TwoRuns] = &[
+    TwoRuns {
         name: "the project",
         prepare: |_| {},
         first: "chmod 0 {work}",
         second: "chmod 755 {work}; printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/.git/config",
     },
-    Blinding {
+    TwoRuns {
         name: "a folder with a repository",
         prepare: |project| {
             project.write("vendor/lib/keep", "");
@@ -706,13 +746,13 @@ const BLINDING: &[Blinding] = &[
         second: "chmod 755 {work}/vendor
                  printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/vendor/lib/.git/config",
     },
-    Blinding {
+    TwoRuns {
         name: "a project without a repository that is not writable",
         prepare: |project| std::fs::remove_dir_all(project.work().join(".git")).unwrap(),
         first: "chmod 555 {work}",
         second: "chmod 755 {work}; plant {work}",
     },
-    Blinding {
+    TwoRuns {
         name: "the mode of a placeholder",
         prepare: |project| {
             let module = project.work().join("module");
@@ -728,8 +768,8 @@ const BLINDING: &[Blinding] = &[
     },
 ];
 
-fn blinding(sets: &[(&'static str, Lacking<'static>)]) {
-    for way in BLINDING {
+fn two_runs(sets: &[(&'static str, Lacking<'static>)]) {
+    for way in TWO_RUNS {
         let fill = |project: &Project, script: &str| {
             let script = script.replace("{work}", project.work().to_str().unwrap());
             project.fill(&format!("{REPOSITORY}{script}\ntrue"))
@@ -767,15 +807,15 @@ fn blinding(sets: &[(&'static str, Lacking<'static>)]) {
     }
 }
 
-fn earlier_run_cannot_blind_the_search() {
-    blinding(&strong_sets());
+fn permissions_changed_by_an_earlier_run_do_not_hide_a_repository() {
+    two_runs(&strong_sets());
     if root() {
-        as_ordinary_user("ways_out::blinding_as_a_user");
+        as_ordinary_user("ways_out::two_runs_as_a_user");
     }
 }
 
-pub(crate) fn blinding_as_a_user() {
-    blinding(&strong_sets()[..1]);
+pub(crate) fn two_runs_as_a_user() {
+    two_runs(&strong_sets()[..1]);
 }
 
 fn unsearchable() {
@@ -787,6 +827,14 @@ fn unsearchable() {
     assert!(error.to_string().contains(&hint), "{error}");
     mode(&project.work().join("vendor"), 0o700);
     assert!(project.place.run("true").success());
+    // The name may be chosen by a command.
+    let odd = project.work().join("x; touch y");
+    std::fs::create_dir(&odd).unwrap();
+    mode(&odd, 0);
+    let error = project.place.try_run("true").unwrap_err();
+    let hint = format!("`chmod u+rwx '{}'`", odd.display());
+    assert!(error.to_string().contains(&hint), "{error}");
+    mode(&odd, 0o700);
     // A key in a folder that the owner has closed is not readable in the next run.
     let mut project = Project::empty();
     let home = project.home();
@@ -833,13 +881,17 @@ fn leftover_placeholders_are_removed() {
 }
 
 fn worktrees_and_separate_git_folders_work() {
-    for layout in ["separate", "worktree"] {
+    for layout in ["separate", "worktree", "linked"] {
         let mut project = Project::new(true);
         let mut tree = project.work();
         if layout == "separate" {
             separate(&project, "store");
         } else {
-            worktree(&project);
+            if layout == "worktree" {
+                worktree(&project);
+            } else {
+                project.git(&["worktree", "add", "-q", "-b", "side", "main"]);
+            }
             tree = tree.join("main");
             std::fs::write(tree.join("file"), "changed\n").unwrap();
             for (key, value) in [("user.name", "x"), ("user.email", "x@y")] {
@@ -905,22 +957,44 @@ fn runs_that_write_in_one_project_wait_for_each_other() {
 
 /// The kernel removes a mount if the file below it is replaced, so this is noticed afterwards.
 fn protected_file_that_is_replaced_outside_is_reported() {
+    for is_removed in [false, true] {
+        let project = Project::new(true);
+        project.write("AGENTS.md", "before\n");
+        let script = "touch started; until [ -e continue ]; do sleep 0.05; done; echo x > AGENTS.md; rm AGENTS.md";
+        let file = project.work().join("AGENTS.md");
+        let run = std::thread::scope(|scope| {
+            let run = scope.spawn(|| project.script(script));
+            wait_for(|| project.work().join("started").exists());
+            if is_removed {
+                std::fs::remove_file(&file).unwrap();
+            } else {
+                project.write("new", "after\n");
+                std::fs::rename(project.work().join("new"), &file).unwrap();
+            }
+            project.write("continue", "");
+            run.join().unwrap()
+        });
+        let is_noted =
+            |note: &Note| matches!(note, Note::Replaced { path } if path.ends_with("AGENTS.md"));
+        assert!(run.notes.iter().any(is_noted), "{is_removed}: {run:?}");
+        project.write("AGENTS.md", "before\n");
+        let run = project.script("echo x > AGENTS.md; echo y > other");
+        assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+    }
+}
+
+fn long_names_in_a_configuration_refuse_nothing() {
     let project = Project::new(true);
-    project.write("AGENTS.md", "before\n");
-    let script = "touch started; until [ -e continue ]; do sleep 0.05; done; echo x > AGENTS.md";
-    let run = std::thread::scope(|scope| {
-        let run = scope.spawn(|| project.script(script));
-        wait_for(|| project.work().join("started").exists());
-        project.write("new", "after\n");
-        std::fs::rename(project.work().join("new"), project.work().join("AGENTS.md")).unwrap();
-        project.write("continue", "");
-        run.join().unwrap()
-    });
-    let is_noted =
-        |note: &Note| matches!(note, Note::Replaced { path } if path.ends_with("AGENTS.md"));
-    assert!(run.notes.iter().any(is_noted), "{run:?}");
-    let run = project.script("echo x > AGENTS.md; echo y > other");
-    assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+    let long = "x".repeat(300);
+    for key in ["alias.long", "include.path", "core.attributesFile"] {
+        project.git(&["config", key, &format!("a/{long}/b")]);
+    }
+    let outcome = project.place.run("echo plain > written");
+    assert!(outcome.success(), "{outcome:?}");
+    // Git could reach this one from the top of the repository.
+    let deep = "d/".repeat(2040);
+    project.git(&["config", "core.hooksPath", &deep]);
+    assert!(project.place.try_run("true").is_err());
 }
 
 fn granted_folders_are_protected_like_a_project() {
@@ -984,4 +1058,206 @@ fn undone_switch_leaves_no_submodule_in_head() {
     // The hint that git gives.
     project.git(&["restore", "--staged", "sub"]);
     assert!(!project.is_planted(), "{outcome:?}");
+}
+
+/// The repository `$1` runs the script `payload` when git enters it and reads its files.
+const FILTER: &str = "filter() { echo x > $1/x; git -C $1 add x; git -C $1 commit -q -m x
+     git -C $1 config filter.e.clean 'touch {canary}; touch {git}/planted; cat'
+     echo '* filter=e' > $1/.gitattributes; touch -d 2001-01-01 $1/x; }\n";
+
+fn run_outside(project: &Project, script: &str) {
+    let git = project.work().join(".git");
+    let script = project.fill(script).replace("{git}", git.to_str().unwrap());
+    let identity = ["AUTHOR", "COMMITTER"].map(|who| {
+        [("NAME", "a"), ("EMAIL", "a@a")].map(|(what, value)| (format!("GIT_{who}_{what}"), value))
+    });
+    let run = std::process::Command::new("bash")
+        .args(["-e", "-c", &script])
+        .current_dir(project.work())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs(identity.concat())
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+}
+
+/// A branch with the submodule `sub`, whose repository has a filter, and with this `.gitmodules`.
+fn branch_with_a_filter(modules: &str) -> Project {
+    let project = Project::new(true);
+    project.git(&["commit", "-q", "-a", "-m", "second"]);
+    if !modules.is_empty() {
+        project.write(".gitmodules", modules);
+        project.git(&["add", ".gitmodules"]);
+        project.git(&["commit", "-q", "-m", "modules"]);
+    }
+    let script =
+        "git init -q sub; filter sub; git switch -q -c evil; git add sub; git commit -q -m sub
+         git switch -q main; test -e sub/.git";
+    run_outside(
+        &project,
+        &format!(
+            "{FILTER}{}",
+            script.replace("git switch", "git -c advice.addEmbeddedRepo=false switch")
+        ),
+    );
+    let _ = std::fs::remove_file(&project.canary);
+    let _ = std::fs::remove_file(project.work().join(".git/planted"));
+    project
+}
+
+fn git_commands_do_not_enter_repositories() {
+    for modules in [
+        "",
+        "[submodule \"s\"]\n\tpath = sub\n\turl = x\n\tignore = none\n",
+    ] {
+        let control = branch_with_a_filter(modules);
+        control.git(&["switch", "evil"]);
+        assert!(control.canary.exists(), "no control: {modules}");
+        for (set, lacking) in strong_sets() {
+            let mut project = branch_with_a_filter(modules);
+            open_up(&project.work());
+            project.place = project.place.without(lacking);
+            let outcome = project.place.run("git switch evil");
+            let planted = project.work().join(".git/planted");
+            assert!(!planted.exists(), "{set}: {modules}: {outcome:?}");
+        }
+    }
+    // A repository in the place of a tracked file.
+    let project = Project::new(true);
+    run_outside(
+        &project,
+        &format!("{FILTER}rm file; git init -q file; filter file"),
+    );
+    for line in ["git commit -a --dry-run", "git add ."] {
+        let error = project.place.try_run(line).unwrap_err();
+        assert!(error.to_string().contains("tracked file"), "{error}");
+    }
+    assert!(!project.work().join(".git/planted").exists());
+    // One that was there before the run is the person's.
+    let pointer = project.work().join("file/.git");
+    let age = || pointer.metadata().unwrap().modified().unwrap().elapsed();
+    wait_for(|| age().unwrap() > std::time::Duration::from_millis(200));
+    assert!(project.place.run("true").success());
+    assert!(
+        project.work().join("file/.git").exists(),
+        "it was there before the run"
+    );
+}
+
+fn tracked_file_does_not_become_a_repository() {
+    let script = format!("{REPOSITORY}rm file; mkdir file; plant file");
+    let next = |project: &Project| {
+        for arguments in [&["commit", "-q", "-a", "-m", "wip"][..], &["add", "-u"]] {
+            project.git(arguments);
+        }
+        project.is_planted()
+    };
+    let control = Project::new(true);
+    run_outside(&control, &script);
+    assert!(next(&control), "no control");
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        project.write("src/file", "one\n");
+        project.git(&["add", "src/file"]);
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let script = project.fill(&script).replace(" file", " src/file");
+        let outcome = project.script(&script);
+        let is_noted =
+            |note: &Note| matches!(note, Note::Removed { path } if path.ends_with("file/.git"));
+        assert!(outcome.notes.iter().any(is_noted), "{set}: {outcome:?}");
+        assert!(!next(&project), "{set}: {outcome:?}");
+    }
+}
+
+fn submodule_that_is_added_during_a_run_is_reported() {
+    let project = Project::new(true);
+    let script = "touch started; until [ -e continue ]; do sleep 0.05; done";
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| project.script(script));
+        wait_for(|| project.work().join("started").exists());
+        run_outside(
+            &project,
+            "git init -q m; git -C m commit -q --allow-empty -m x
+             git -c advice.addEmbeddedRepo=false add m; touch continue",
+        );
+        run.join().unwrap()
+    });
+    let is_noted = |note: &Note| matches!(note, Note::Added { path } if path.ends_with("m"));
+    assert!(run.notes.iter().any(is_noted), "{run:?}");
+    let run = project.script("true");
+    assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+}
+
+/// A filter of the person has the rights of the command.
+fn files_that_git_follows_are_not_planted_in_the_git_folder() {
+    let project = Project::new(true);
+    project.write(
+        "clean.sh",
+        "#!/bin/sh\ncd .git; ln -s ../../outside/x COMMIT_EDITMSG; ln -s /x logs/refs/stash
+         mkdir rebase-merge; echo 'exec touch x' > rebase-merge/git-rebase-todo; cat\n",
+    );
+    mode(&project.work().join("clean.sh"), 0o755);
+    std::fs::remove_file(project.work().join(".git/COMMIT_EDITMSG")).unwrap_or_default();
+    project.write(".gitattributes", "*.x filter=own\n");
+    project.write("a.x", "content\n");
+    project.git(&["config", "filter.own.clean", "./clean.sh"]);
+    let outcome = project.place.run("git add a.x");
+    for name in ["COMMIT_EDITMSG", "logs/refs/stash", "rebase-merge"] {
+        let path = project.work().join(".git").join(name);
+        assert!(path.symlink_metadata().is_err(), "{name}: {outcome:?}");
+        let is_noted = |note: &Note| *note == Note::Removed { path: path.clone() };
+        assert!(outcome.notes.iter().any(is_noted), "{name}: {outcome:?}");
+    }
+}
+
+/// The `.git` file of a folder names the repository around it, whose index names other places.
+fn git_folder_of_another_tree_is_not_writable() {
+    for target in ["../.git", "../.git/worktrees/tree"] {
+        let mut project = Project::new(true);
+        let tree = project.place.here().join("tree");
+        project.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+        project.write("sub/.git", &format!("gitdir: {target}\n"));
+        project.write("sub/new", "x\n");
+        project.place.profile.cwd = project.work().join("sub");
+        let outcome = project.place.run("git add new");
+        assert!(!outcome.success(), "{target}: {outcome:?}");
+    }
+}
+
+/// The worst case has the strongest answer: the command fails, and the model is told.
+fn index_that_cannot_be_restored_fails_the_command() {
+    let project = Project::new(true);
+    // A filter of the person, which has the rights of the command. A file cannot replace a folder.
+    project.write(
+        "clean.sh",
+        "#!/bin/sh\nrm -f .git/refs/heads/main; mkdir -p .git/refs/heads/main/x; cat\n",
+    );
+    mode(&project.work().join("clean.sh"), 0o755);
+    project.write(".gitattributes", "*.x filter=own\n");
+    project.write("a.x", "content\n");
+    project.git(&["config", "filter.own.clean", "./clean.sh"]);
+    project.script(&project.fill(&format!("{REPOSITORY}mkdir -p src/lib; plant src/lib")));
+    let command = approved("git add .");
+    let profile = &project.place.profile;
+    let result = CommandRunner::run(&project.place.runner, &command, profile, None).unwrap();
+    assert_eq!(result.code, Some(1), "{result:?}");
+    let text = &result.stderr.text;
+    assert!(text.contains("prowess: cannot restore"), "{text}");
+    assert!(text.contains("src/lib"), "{text}");
+    assert!(!project.is_planted(), "the rest is restored");
+}
+
+/// Its branches cannot be restored one by one.
+fn repository_with_a_reftable_is_not_writable() {
+    let mut project = Project::empty();
+    let made = project.git(&["init", "-q", "--ref-format=reftable"]);
+    assert_eq!(made, "");
+    project.write("file", "one\n");
+    for edits in [true, false] {
+        project.grant(edits);
+        let error = project.place.try_run("git add file").unwrap_err();
+        assert!(error.to_string().contains("reftable"), "{error}");
+        assert!(project.place.run("git status").success());
+    }
 }

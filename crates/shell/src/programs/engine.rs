@@ -1056,13 +1056,7 @@ pub(super) fn takes_filled_code(
 /// Returns `true` for a setting whose value is a command.
 pub(super) fn names_command(setting: &str) -> bool {
     let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
-    let name = name.to_ascii_lowercase();
-    let parts = "alias pager editor command exec cmd driver clean smudge process askpass helper \
-                 program textconv fsmonitor proxy external pack filter tool browser man. hook";
-    value.starts_with('!')
-        || parts
-            .split_ascii_whitespace()
-            .any(|part| name.contains(part))
+    value.starts_with('!') || super::git_setting_runs(name)
 }
 
 /// Returns `true` for a path that may be outside the working folder.

@@ -29,6 +29,7 @@ mod builders;
 pub(crate) mod code;
 mod engine;
 mod git;
+mod git_settings;
 mod interpreters;
 mod network;
 mod packages;
@@ -47,6 +48,7 @@ use crate::word::Word;
 use code::Code;
 use engine::Program;
 pub(crate) use engine::{UNKNOWN, is_input};
+pub use git_settings::git_setting_runs;
 
 /// The effect of an option or operand that the program's name does not suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
