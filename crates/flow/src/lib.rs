@@ -11,6 +11,7 @@ pub mod dialects;
 mod file_reader;
 mod json;
 mod model;
+mod roster;
 mod tree;
 
 pub use dialects::{Dialect, read};
@@ -19,6 +20,7 @@ pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
     PromptSource, Selection, TeamDef, TeamKind,
 };
+pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
 
 /// Maximum size of a file, in bytes.
 pub const MAX_FILE: usize = prowess_spec::parse::MAX_FILE;

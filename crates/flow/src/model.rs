@@ -1,6 +1,6 @@
 //! Agents and teams, independent of the system whose files they come from.
 
-use prowess_diag::{FileReport, Span};
+use prowess_diag::{Diagnostic, FileReport, Span};
 
 use crate::Dialect;
 
@@ -76,6 +76,31 @@ pub struct AgentFile {
     pub team: Option<TeamDef>,
     /// Findings, for this file and the files that it names. Files without findings are omitted.
     pub reports: Vec<FileReport>,
+}
+
+impl AgentFile {
+    /// Returns a file that could not be read, with the reason as its only finding.
+    pub fn unread(dialect: Dialect, path: &str, message: String) -> Self {
+        Self {
+            path: path.into(),
+            dialect,
+            agents: Vec::new(),
+            team: None,
+            reports: vec![FileReport {
+                path: path.to_owned(),
+                text: None,
+                diagnostics: vec![Diagnostic {
+                    rule: crate::file_reader::PATH.id,
+                    severity: crate::file_reader::PATH.severity,
+                    message: message.into(),
+                    span: None,
+                    label: None,
+                    help: None,
+                    fix: None,
+                }],
+            }],
+        }
+    }
 }
 
 /// An agent: a prompt, and what it may use.

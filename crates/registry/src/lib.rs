@@ -3,6 +3,7 @@
 //! The only crate that walks folders and opens skill files. It passes bytes and file metadata to
 //! `prowess-spec`, which parses them. It never writes inside a skill folder.
 
+mod agent_files;
 pub mod bundled;
 mod cache;
 mod contents;
@@ -24,6 +25,7 @@ pub mod source;
 mod stamp;
 pub mod subscribe;
 
+pub use agent_files::{FoundAgentFile, agent_files, read_agent_file};
 pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
