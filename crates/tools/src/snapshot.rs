@@ -256,7 +256,7 @@ impl SkillSnapshot {
         }
         match (&trust.place, store) {
             (Some(place), Some(store)) if trust.required => store
-                .state_of(place, &trust.digest)
+                .state_of(trust.kind, place, &trust.digest)
                 .is_ok_and(|state| state.is_trusted()),
             _ => !trust.required,
         }

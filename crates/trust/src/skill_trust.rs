@@ -8,7 +8,7 @@ use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
-use crate::store::{TrustError, TrustState, TrustStore};
+use crate::store::{TrustError, TrustKind, TrustState, TrustStore};
 
 /// The trust verdict about a skill with a certain digest, and the tools that it asks for.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct SkillTrust {
     pub name: Box<str>,
     /// Its folder, or its file if the skill is a single file. `None` if it is not on disk.
     pub place: Option<PathBuf>,
+    /// The kind of its trust record.
+    pub kind: TrustKind,
     /// The digest over all its files.
     pub digest: String,
     /// `true` if the skill must be trusted before it may run commands or grant tools.
@@ -50,9 +52,10 @@ impl SkillTrust {
         store: Option<&TrustStore>,
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
+        let kind = TrustKind::of_form(skill.form);
         let required = is_required(skill);
         let state = match (&place, store) {
-            (Some(place), Some(store)) if required => Some(store.state_of(place, &digest)?),
+            (Some(place), Some(store)) if required => Some(store.state_of(kind, place, &digest)?),
             _ => None,
         };
         let mut tools = PermissionRules::default();
@@ -69,6 +72,7 @@ impl SkillTrust {
         Ok(Self {
             name: skill.name.clone(),
             place,
+            kind,
             digest,
             required,
             state,
@@ -150,6 +154,7 @@ mod tests {
         let trust = |tools: &str| SkillTrust {
             name: "x".into(),
             place: None,
+            kind: TrustKind::Skill,
             digest: String::new(),
             required: false,
             state: None,

@@ -11,7 +11,7 @@ use prowess::config::{
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_trust::{TrustState, TrustStore, digest_of};
+use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::approval_prompt::ask;
@@ -105,6 +105,11 @@ impl Setup {
         let Some(path) = self.project_servers() else {
             return found;
         };
+        if path.is_symlink() {
+            let path = path.display();
+            found.notes.push(format!("ignoring {path}: it is a link"));
+            return found;
+        }
         let file = found.file(&path);
         // Read the file again after the trust check: the contents in use must be the trusted ones.
         let trusted = self
@@ -274,7 +279,9 @@ impl Configured {
 }
 
 fn is_trusted(store: &TrustStore, file: &Path) -> bool {
-    store.state(file).is_ok_and(|state| state.is_trusted())
+    store
+        .state(TrustKind::Servers, file)
+        .is_ok_and(|state| state.is_trusted())
 }
 
 /// `prowess mcp list`
@@ -409,9 +416,13 @@ pub(crate) fn trust(
             .hint("servers in your own settings need no trust"));
     };
     let shown = file.display();
+    if file.is_symlink() && !args.revoke {
+        return Err(Failure::new(format!("`{shown}` is a link and not used"))
+            .hint("replace it with a copy of the file"));
+    }
     let failed = |error: prowess_trust::TrustError| Failure::new(error.to_string());
     if args.revoke {
-        let had = store.revoke(&file).map_err(failed)?;
+        let had = store.revoke(TrustKind::Servers, &file).map_err(failed)?;
         let what = if had {
             "was revoked"
         } else {
@@ -422,7 +433,7 @@ pub(crate) fn trust(
     }
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
-    let state = store.state(&file).map_err(failed)?;
+    let state = store.state(TrustKind::Servers, &file).map_err(failed)?;
     printer.answer(&summary(
         &file,
         &digest,
@@ -461,7 +472,9 @@ pub(crate) fn trust(
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map(|since| since.as_secs()).unwrap_or_default();
-    store.grant(&file, &digest, since).map_err(failed)?;
+    store
+        .grant(TrustKind::Servers, &file, &digest, since)
+        .map_err(failed)?;
     printer.status(&format!("Trusted {shown}"));
     Ok(Exit::Done)
 }

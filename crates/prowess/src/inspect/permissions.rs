@@ -8,7 +8,7 @@ use prowess_render::Replacement;
 use prowess_sandbox::{Captured, CommandOutcome, End, LayerStatus, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{FileChange, TrustEntry, TrustState, TrustSummary};
+use prowess_trust::{FileChange, TrustEntry, TrustKind, TrustState, TrustSummary};
 use serde_json::{Value, json};
 
 /// Returns a decision of the gate as a document, with the words of the parsed command.
@@ -193,7 +193,10 @@ pub fn trusted_skills(entries: &[TrustEntry]) -> Value {
         .iter()
         .map(|entry| match entry {
             TrustEntry::Record(record) => {
-                json!({ "path": record.path, "digest": record.digest, "since": record.since })
+                json!({
+                    "path": record.path, "kind": record.kind.map(TrustKind::name),
+                    "digest": record.digest, "since": record.since,
+                })
             }
             TrustEntry::Damaged { path, why } => {
                 json!({ "record": path, "damaged": why.to_string() })
