@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Scope, Skill};
-use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
+use prowess_policy::{
+    Actor, Effect, PermissionRule, PermissionRules, RuleFault, RuleSource, SkillActor,
+};
 use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
@@ -66,7 +68,9 @@ impl SkillTrust {
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
                 let source = RuleSource::Skill(skill.name.clone());
-                tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
+                tools.add_as(effect, &token.text, source, |text, effect| {
+                    rule_in_folder(text, effect, place.as_deref())
+                });
             }
         }
         Ok(Self {
@@ -119,18 +123,22 @@ impl SkillTrust {
     }
 }
 
-/// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
-pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
-    let Some(folder) = place.and_then(Path::to_str) else {
-        return rule.to_owned();
-    };
-    [
+/// Parses a rule that may contain a variable for the skill's own folder:
+/// `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
+pub(crate) fn rule_in_folder(
+    rule: &str,
+    effect: Effect,
+    place: Option<&Path>,
+) -> Result<PermissionRule, RuleFault> {
+    const VARIABLES: [&str; 3] = [
         "${CLAUDE_SKILL_DIR}",
         "${PROWESS_SKILL_DIR}",
         "${AGENTICK_SKILL_DIR}",
-    ]
-    .iter()
-    .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+    ];
+    match place.and_then(Path::to_str) {
+        Some(folder) => PermissionRule::parse_in_folder(rule, effect, &VARIABLES, folder),
+        None => PermissionRule::parse(rule, effect),
+    }
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
