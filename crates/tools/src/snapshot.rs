@@ -195,7 +195,11 @@ impl SkillSnapshot {
         let bans: Vec<Box<str>> = effects
             .disallowed
             .iter()
-            .filter_map(|name| meant(name))
+            .flat_map(|name| {
+                meant(name)
+                    .into_iter()
+                    .chain(names::server_tools(name, known))
+            })
             .map(Box::from)
             .collect();
         effects.disallowed.extend(bans);
