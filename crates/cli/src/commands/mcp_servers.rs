@@ -19,6 +19,8 @@ use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;
+/// Maximum number of servers that the question repeats.
+const MOST_REPEATED: usize = 6;
 /// Maximum number of files of the project that are named.
 const MOST_PROGRAMS: usize = 8;
 /// Programs that execute what a file of the project says, and those files.
@@ -457,7 +459,8 @@ pub(crate) fn trust(
                 .hint("review it again with `prowess mcp trust`"));
         }
         None => {
-            let Some(answer) = ask("Trust this exact version?", "y/N") else {
+            let question = question(&file, short, &said.servers, printer.list_width());
+            let Some(answer) = ask(&question, "y/N") else {
                 let hint = format!(
                     "to trust this exact version, run `prowess mcp trust --digest {short}`"
                 );
@@ -489,6 +492,38 @@ fn typed(server: &McpServer) -> String {
         }
         McpTransport::Web { url, .. } => url.clone(),
     }
+}
+
+/// Returns the question. It repeats the path and what the servers start: the summary may be longer
+/// than the screen. Programs are first.
+fn question(path: &Path, digest: &str, servers: &[McpServer], width: usize) -> String {
+    let is_web = |server: &&McpServer| matches!(server.transport, McpTransport::Web { .. });
+    let mut sorted: Vec<&McpServer> = servers.iter().collect();
+    sorted.sort_by_key(is_web);
+    let programs = sorted.iter().filter(|server| !is_web(server)).count();
+    let mut text = format!("{}, {digest}\n", review::line(&path.display().to_string()));
+    for server in sorted.iter().take(MOST_REPEATED) {
+        let line = review::line(&format!("{}: {}", server.name, typed(server)));
+        let count = line.chars().count();
+        let rows = review::rows(&line, width.saturating_sub(4));
+        let first = rows.first().map_or("", String::as_str);
+        let hidden = count.saturating_sub(first.chars().count());
+        text.push_str(&format!("  {first}\n"));
+        if hidden > 0 {
+            let hidden = wording::count(hidden, "more character");
+            text.push_str(&format!("    … {hidden}, see above\n"));
+        }
+    }
+    let more = sorted.len().saturating_sub(MOST_REPEATED);
+    if more > 0 {
+        let (more, programs) = (
+            wording::count(more, "more server"),
+            wording::count(programs.saturating_sub(MOST_REPEATED), "program"),
+        );
+        text.push_str(&format!("  … {more} with {programs}, see above\n"));
+    }
+    text.push_str("Trust this exact version?");
+    text
 }
 
 /// Describes what trusting the file would allow.
