@@ -514,7 +514,7 @@ mod tests {
             .iter()
             .map(|h| (h.file.to_str().unwrap(), h.line))
             .collect();
-        assert_eq!(hidden, [("SKILL.md", 11), ("notes.txt", 2)]);
+        assert_eq!(hidden, [("notes.txt", 2), ("SKILL.md", 11)]);
         assert_eq!(
             summary.links,
             [OutsideLink {
