@@ -1,6 +1,7 @@
 //! Finds grants for a file that is an interpreter under another name.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,8 +35,11 @@ pub(crate) struct Disguises {
     /// The interpreters of the system, read when they are needed.
     system: OnceCell<Vec<SystemProgram>>,
     /// The files of the skill that are interpreters, with the names of those.
-    own: OnceCell<Vec<(PathBuf, Vec<String>)>>,
+    own: OnceCell<Option<Vec<NamedFile>>>,
 }
+
+/// A file, and the names of the programs that it is.
+type NamedFile = (PathBuf, Vec<String>);
 
 /// An interpreter of the system.
 #[derive(Debug)]
@@ -109,16 +113,22 @@ impl Disguises {
                 })
             }) || file.to_str().is_some_and(|file| file.starts_with(start))
         };
-        let own = self.own().iter();
-        let mut own = own.filter(|(file, _)| is_spelled(file));
+        let Some(own) = self.own() else {
+            return true;
+        };
+        let mut own = own.iter().filter(|(file, _)| is_spelled(file));
         if own.any(|(_, names)| names.iter().cloned().any(opens)) {
             return true;
         }
-        // Files outside the skill's folder, and paths with `..`.
-        let (folder, beginning) = start.rsplit_once('/').unwrap_or((".", start));
+        // Files outside the skill's folder, and paths with `..`. A name without a slash is no path.
+        let Some((folder, beginning)) = start.rsplit_once('/') else {
+            return false;
+        };
         let folder = if folder.is_empty() { "/" } else { folder };
-        self.places()
-            .flat_map(|place| entries(&place.join(folder)))
+        let folders: BTreeSet<PathBuf> = self.places().map(|place| place.join(folder)).collect();
+        folders
+            .iter()
+            .flat_map(|folder| entries(folder))
             .filter(|file| name_of(file).is_some_and(|name| name.starts_with(beginning)))
             .any(|file| {
                 let names = self.names_of(&file).into_iter();
@@ -132,27 +142,30 @@ impl Disguises {
     }
 
     /// Returns the files of the skill, and those in folders that its links lead to, which are
-    /// interpreters.
-    fn own(&self) -> &[(PathBuf, Vec<String>)] {
-        self.own.get_or_init(|| {
-            let files = self.files.iter().map(|file| self.folder.join(file));
-            let files = files.flat_map(|file| {
-                let linked = if file.is_symlink() {
-                    entries(&file)
-                } else {
-                    Vec::new()
-                };
-                let with_name = |file: PathBuf| {
-                    let mut names = self.names_of(&file);
-                    names.extend(name_of(&file));
-                    (file, names)
-                };
-                let linked = linked.into_iter().map(with_name);
-                let own = (file.clone(), self.names_of(&file));
-                std::iter::once(own).chain(linked).collect::<Vec<_>>()
-            });
-            files.filter(|(_, names)| !names.is_empty()).collect()
-        })
+    /// interpreters. `None` if there are too many to look at.
+    fn own(&self) -> Option<&[NamedFile]> {
+        let find = || {
+            let (mut found, mut linked) = (Vec::new(), 0);
+            for file in self.files.iter().map(|file| self.folder.join(file)) {
+                if file.is_symlink() {
+                    let inner = entries(&file);
+                    linked += inner.len();
+                    if linked >= MAX_PROGRAMS {
+                        return None;
+                    }
+                    found.extend(inner.into_iter().map(|file| {
+                        let names = self.names_of(&file).into_iter().chain(name_of(&file));
+                        let names = names.collect::<Vec<_>>();
+                        (file, names)
+                    }));
+                }
+                let names = self.names_of(&file);
+                found.push((file, names));
+            }
+            found.retain(|(_, names)| !names.is_empty());
+            Some(found)
+        };
+        self.own.get_or_init(find).as_deref()
     }
 
     /// Returns the names of the programs that a file is a link to, or a copy of.
@@ -167,15 +180,15 @@ impl Disguises {
         let Ok(facts) = fs::metadata(file) else {
             return Vec::new();
         };
-        // A script is judged by its name.
-        if !facts.is_file() || starts_with_shebang(file) {
+        if !facts.is_file() {
             return Vec::new();
         }
         let system = self.system.get_or_init(system_programs).iter();
         system
-            .filter(|other| {
-                other.size == facts.len() && have_same_bytes(file, &other.path).unwrap_or(false)
-            })
+            .filter(|other| other.size == facts.len())
+            // A script is judged by its name.
+            .filter(|_| !starts_with_shebang(file))
+            .filter(|other| have_same_bytes(file, &other.path).unwrap_or(false))
             .map(|other| other.name.clone())
             .collect()
     }
@@ -203,7 +216,8 @@ fn system_programs() -> Vec<SystemProgram> {
     let program = |path: PathBuf| {
         let name = name_of(&path)?;
         let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        programs::is_unrestricted(&[Word::plain(&*name)]).then(|| SystemProgram {
+        let is_open = programs::is_unrestricted(&[Word::plain(&*name)]);
+        is_open.then_some(SystemProgram {
             name,
             size: facts.len(),
             path,
@@ -305,6 +319,8 @@ mod tests {
             ("Bash(timeout 9 nice ./bin/fmt *)", true),
             ("Bash(timeout 9 ./bin/f*)", true),
             ("Bash(\"${CLAUDE_SKILL_DIR}/bin/fmt\" *)", true),
+            ("Bash(/bin/*)", true),
+            ("Bash(lin*)", false),
             ("Bash(${CLAUDE_SKILL_DIR}/bin/fmt)", false),
             ("Bash(${CLAUDE_SKILL_DIR}/bin/g*)", false),
             ("Bash(${CLAUDE_SKILL_DIR}/fine-bin/*)", false),

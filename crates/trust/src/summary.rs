@@ -406,6 +406,8 @@ struct HiddenNotes {
     found: Vec<HiddenText>,
     /// The kinds that were found in each file.
     known: HashMap<PathBuf, Vec<&'static str>>,
+    /// Number of comments among them.
+    comments: usize,
     /// Number of places beyond the limit.
     left_out: usize,
 }
@@ -420,9 +422,15 @@ impl HiddenNotes {
             return;
         }
         self.known.entry(path.to_owned()).or_default().push(what);
-        // There are few comments that matter, and a skill can have many others in front of them.
-        let of_kind = |found: &&HiddenText| (found.what == COMMENT) == (what == COMMENT);
-        if self.found.iter().filter(of_kind).count() < MOST_HIDDEN {
+        // Each has its own limit, so that comments displace nothing else.
+        let is_comment = what == COMMENT;
+        let known = if is_comment {
+            self.comments
+        } else {
+            self.found.len() - self.comments
+        };
+        if known < MOST_HIDDEN {
+            self.comments += usize::from(is_comment);
             self.found.push(HiddenText {
                 file: path.to_owned(),
                 line,

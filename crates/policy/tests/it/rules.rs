@@ -1263,7 +1263,7 @@ fn folder_in_a_rule_is_literal_text() {
         gate.rules
             .add_as(Effect::Allow, rule, RuleSource::Flag, parse);
         let action = GateAction::Command { text: line };
-        gate.decide(&action, &Actor::default()).verdict == Verdict::Allow
+        gate.decide(&action, &Actor::default()).verdict == Allow
     };
     for (folder, own, other) in [
         ("/s/plain", "/s/plain", "/s/plai"),
