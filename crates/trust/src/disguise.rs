@@ -109,7 +109,9 @@ impl Disguises {
             self.places().any(|place| {
                 let inner = file.strip_prefix(place).ok().and_then(Path::to_str);
                 inner.is_some_and(|inner| {
-                    inner.starts_with(start) || format!("./{inner}").starts_with(start)
+                    // A name without a slash is looked up in the system's folders.
+                    inner.starts_with(start) && inner.contains('/')
+                        || format!("./{inner}").starts_with(start)
                 })
             }) || file.to_str().is_some_and(|file| file.starts_with(start))
         };
