@@ -36,6 +36,48 @@ pub(crate) enum Meant {
     },
 }
 
+/// Resolves the name of a skill, or a path. A name refers to the skill that `run`, `exec` and
+/// `prompt` use, even if a file or folder has the same name: a project could otherwise put a folder
+/// in the way of a skill, and prevent that its trust is revoked. `./NAME` is always a path.
+pub(crate) fn resolve_skill(
+    typed: &Path,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Meant, Failure> {
+    if name_of(typed).is_none()
+        && let Some(path) = path(typed)?
+    {
+        return Ok(Meant::Path(path));
+    }
+    let library = Library::open(global, environment, printer)?;
+    resolve_skill_in(&library, typed, environment, printer)
+}
+
+/// Resolves like [`resolve_skill`], in an open library.
+pub(crate) fn resolve_skill_in(
+    library: &Library,
+    typed: &Path,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Meant, Failure> {
+    let name = name_of(typed).filter(|name| library.catalog().resolve(name).is_ok());
+    let Some(name) = name else {
+        return match path(typed)? {
+            Some(path) => Ok(Meant::Path(path)),
+            None => named(typed, library, environment, printer),
+        };
+    };
+    if typed.symlink_metadata().is_ok() {
+        printer.warn(&format!(
+            "{} refers to the skill; for the path, type {}",
+            wording::tick(name),
+            wording::tick(wording::shell_word(&format!("./{name}"))),
+        ));
+    }
+    named(typed, library, environment, printer)
+}
+
 /// Resolves a path or the name of a visible skill. Paths take precedence.
 pub(crate) fn resolve(
     typed: &Path,
@@ -43,6 +85,22 @@ pub(crate) fn resolve(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Meant, Failure> {
+    if let Some(path) = path(typed)? {
+        return Ok(Meant::Path(path));
+    }
+    let library = Library::open(global, environment, printer)?;
+    named(typed, &library, environment, printer)
+}
+
+/// Returns the name if the text can be one: `pdf`, `user:pdf`, `apps/web:deploy`. A path has no colon
+/// before its last part.
+fn name_of(typed: &Path) -> Option<&str> {
+    let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
+    typed.to_str().filter(is_name)
+}
+
+/// Returns the path if it exists. Fails if it cannot be a skill.
+fn path(typed: &Path) -> Result<Option<PathBuf>, Failure> {
     if typed.symlink_metadata().is_ok() {
         let ending = typed
             .extension()
@@ -57,8 +115,18 @@ pub(crate) fn resolve(
             );
             return Err(Failure::new(message).hint("pass the folder of a skill, or its SKILL.md"));
         }
-        return Ok(Meant::Path(typed.to_owned()));
+        return Ok(Some(typed.to_owned()));
     }
+    Ok(None)
+}
+
+/// Resolves the name of a visible skill. Fails with a suggestion if there is none.
+fn named(
+    typed: &Path,
+    library: &Library,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Meant, Failure> {
     // Suggest a file with a similar name in the same folder.
     let parent = typed
         .parent()
@@ -72,10 +140,7 @@ pub(crate) fn resolve(
     let near = suggest::nearest(last, neighbours.iter().map(String::as_str))
         .map(|near| typed.with_file_name(near));
     let meant = |near: &Path| format!("did you mean `{}`?", near.display());
-    // `pdf`, `user:pdf`, `apps/web:deploy`: a path has no colon before its last part.
-    let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
-    let name = typed.to_str().filter(is_name);
-    let Some(name) = name else {
+    let Some(name) = name_of(typed) else {
         let error = Failure::new(format!("path does not exist: `{}`", typed.display()));
         return Err(match near {
             Some(near) => error.hint(meant(&near)),
@@ -85,7 +150,6 @@ pub(crate) fn resolve(
             )),
         });
     };
-    let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
     let resolved = catalog.resolve(name);
     if let Ok(entry) = resolved {

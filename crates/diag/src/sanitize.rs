@@ -121,10 +121,11 @@ pub fn is_bidi(c: char) -> bool {
 pub fn is_invisible(c: char) -> bool {
     matches!(
         c,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        '\u{ad}' | '\u{34f}' | '\u{70f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{13441}' | '\u{13442}' | '\u{16fe4}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
     )
 }
@@ -244,6 +245,11 @@ mod tests {
         assert_eq!(
             line("\u{1bca0}\u{13430}\u{110bd}"),
             "\\u{1bca0}\\u{13430}\\u{110bd}"
+        );
+        // Fillers, unassigned characters that are ignored, and marks without a shape.
+        assert_eq!(
+            line("\u{13441}\u{13442}\u{1d159}\u{fff0}\u{fff8}\u{70f}\u{16fe4}"),
+            "\\u{13441}\\u{13442}\\u{1d159}\\u{fff0}\\u{fff8}\\u{70f}\\u{16fe4}"
         );
     }
 

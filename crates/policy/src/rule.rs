@@ -127,17 +127,7 @@ impl PermissionRule {
 
     /// Parses a rule in either spelling.
     pub fn parse(text: &str, effect: Effect) -> Result<Self, RuleFault> {
-        let subject = if text.len() > MAX_BYTES {
-            Err("it is longer than 512 bytes".into())
-        } else if text
-            .chars()
-            .any(|c| c.is_control() || prowess_diag::sanitize::is_deceptive(c))
-        {
-            Err("it contains control or invisible characters".into())
-        } else {
-            subject(text.trim(), effect)
-        };
-        match subject {
+        match check(text).and_then(|()| subject(text.trim(), effect)) {
             Ok(subject) => Ok(Self {
                 text: text.trim().into(),
                 subject,
@@ -147,6 +137,45 @@ impl PermissionRule {
                 why,
             }),
         }
+    }
+
+    /// Parses a rule in which variables stand for a folder: `Bash(${CLAUDE_SKILL_DIR}/run.sh)`. The
+    /// path of the folder is literal text: a blank in it ends no word, and a `*` in it matches
+    /// nothing else. If the pattern cannot contain such a path, the rule is invalid.
+    pub fn parse_in_folder(
+        text: &str,
+        effect: Effect,
+        variables: &[&str],
+        folder: &str,
+    ) -> Result<Self, RuleFault> {
+        /// Takes the place of the folder while the rule is parsed.
+        const STANDIN: &str = "/prowess-skill-folder-standin";
+        let fill = |with: &str| {
+            let filled = |text: String, name: &&str| text.replace(name, with);
+            variables.iter().fold(text.to_owned(), filled)
+        };
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%=,".contains(c);
+        let whole = fill(folder);
+        if whole == text || folder.chars().all(is_plain) {
+            return Self::parse(&whole, effect);
+        }
+        let fault = |why: &str| RuleFault {
+            text: whole.chars().take(120).collect::<String>().into(),
+            why: why.into(),
+        };
+        // Finds the faults that do not depend on the syntax.
+        check(&whole).map_err(|why| fault(&why))?;
+        if text.contains(STANDIN) || folder.contains(STANDIN) {
+            return Err(fault("it contains a reserved name"));
+        }
+        let mut rule = Self::parse(&fill(STANDIN), effect)?;
+        rule.text = whole.trim().into();
+        if !rule.subject.replace(STANDIN, folder) {
+            return Err(fault(
+                "a pattern with `*` cannot contain the path of this skill's folder",
+            ));
+        }
+        Ok(rule)
     }
 
     /// Returns `true` if the rule allows any command: `Bash`, `Bash(*)`, `Bash(python3:*)`.
@@ -160,6 +189,62 @@ impl PermissionRule {
             _ => false,
         }
     }
+}
+
+impl RuleSubject {
+    /// Replaces a part of the text of words and paths with literal text. Returns `false` if the part
+    /// is in a place where text is a pattern in which it cannot be literal.
+    fn replace(&mut self, part: &str, with: &str) -> bool {
+        let put = |word: &mut Word| {
+            let has_part = word.text.contains(part);
+            if has_part {
+                word.text = word.text.replace(part, with).into();
+            }
+            // The offsets of patterns would be wrong.
+            !has_part || !word.is_glob()
+        };
+        let has = |text: &str| text.contains(part);
+        match self {
+            Self::Command(CommandRule::Prefix(words)) => words.iter_mut().all(put),
+            Self::Command(CommandRule::Exact(line)) => {
+                let redirects = line.commands.iter().flat_map(|command| &command.redirects);
+                let is_free = redirects.clone().all(|to| !has(&format!("{to:?}")));
+                let mut commands = line.commands.iter_mut();
+                is_free && commands.all(|command| command.words.iter_mut().all(put))
+            }
+            Self::Read(pattern) | Self::Write(pattern) => {
+                let escape = |text: String, c: char| text.replace(c, &format!("\\{c}"));
+                let literal = ['\\', '*', '?', '[']
+                    .into_iter()
+                    .fold(with.to_owned(), escape);
+                *pattern = pattern.replace(part, &literal).into();
+                true
+            }
+            Self::Command(CommandRule::Like(text)) | Self::Tool(text) | Self::Host(text) => {
+                !has(text)
+            }
+            Self::Skill {
+                name, arguments, ..
+            } => !has(name) && !matches!(arguments, ArgumentRule::Like(pattern) if has(pattern)),
+            Self::Mcp { server, tool } => !has(server) && !tool.as_deref().is_some_and(has),
+            Self::Argument { tool, name, value } => !has(tool) && !has(name) && !has(value),
+            Self::Everything | Self::Command(CommandRule::Any) => true,
+        }
+    }
+}
+
+/// Checks the length and the characters of a rule.
+fn check(text: &str) -> Result<(), Box<str>> {
+    if text.len() > MAX_BYTES {
+        return Err("it is longer than 512 bytes".into());
+    }
+    if text
+        .chars()
+        .any(|c| c.is_control() || prowess_diag::sanitize::is_deceptive(c))
+    {
+        return Err("it contains control or invisible characters".into());
+    }
+    Ok(())
 }
 
 fn subject(text: &str, effect: Effect) -> Result<RuleSubject, Box<str>> {

@@ -100,6 +100,17 @@ impl PermissionRules {
 
     /// Adds a rule. An invalid one is kept as invalid.
     pub fn add(&mut self, effect: Effect, text: &str, source: RuleSource) {
+        self.add_as(effect, text, source, PermissionRule::parse);
+    }
+
+    /// Adds a rule that `parse` reads. An invalid one is kept as invalid.
+    pub fn add_as(
+        &mut self,
+        effect: Effect,
+        text: &str,
+        source: RuleSource,
+        parse: impl FnOnce(&str, Effect) -> Result<PermissionRule, RuleFault>,
+    ) {
         let fault = |why: &str| RuleFault {
             text: text.chars().take(120).collect::<String>().into(),
             why: why.into(),
@@ -111,7 +122,7 @@ impl PermissionRules {
                 "project settings can only restrict; put it into your own settings",
             ))
         } else {
-            PermissionRule::parse(text, effect)
+            parse(text, effect)
         };
         // The names of the built-in tools are in lower case. A ban on `bash` is a ban on commands,
         // whatever tool runs them.

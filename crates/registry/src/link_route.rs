@@ -10,6 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
+use crate::digest::repository_of;
+
 /// Maximum number of links that are followed.
 const MAX_LINKS: usize = 40;
 /// Maximum number of parts of a path.
@@ -27,6 +29,8 @@ pub struct OutsideRoute {
     targets: Vec<Vec<u8>>,
     /// The end of the way, without links. `None` if it does not exist.
     end: Option<PathBuf>,
+    /// The repository in the folder, which counts as outside because no digest covers it.
+    repository: Option<PathBuf>,
 }
 
 /// Follows a link. `folder` is the real path of the skill's folder, `link` a path below it whose
@@ -37,6 +41,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         through: Vec::new(),
         targets: Vec::new(),
         end: None,
+        repository: repository_of(folder),
     };
     let mut current = folder.to_owned();
     let mut parts: VecDeque<OsString> = parts_of(link);
@@ -62,7 +67,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         let Ok(target) = std::fs::read_link(&next) else {
             return Some(route);
         };
-        if !next.starts_with(folder) {
+        if !route.is_covered(folder, &next) {
             route.through.push(next);
         }
         if target.is_absolute() {
@@ -73,7 +78,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         }
         route.targets.push(target.into_os_string().into_vec());
     }
-    let is_inside = current.starts_with(folder) && route.through.is_empty();
+    let is_inside = route.is_covered(folder, &current) && route.through.is_empty();
     route.end = Some(current);
     (!is_inside).then_some(route)
 }
@@ -90,8 +95,14 @@ fn parts_of(path: &Path) -> VecDeque<OsString> {
 impl OutsideRoute {
     /// Returns `true` if the link leads to a folder outside, whose files no digest covers.
     pub fn leads_to_folder(&self, folder: &Path) -> bool {
-        let is_outside = |end: &&PathBuf| !end.starts_with(folder) && end.is_dir();
+        let is_outside = |end: &&PathBuf| !self.is_covered(folder, end) && end.is_dir();
         self.end.as_ref().is_some_and(|end| is_outside(&end))
+    }
+
+    /// Returns `true` if the digest of the folder covers a path without links.
+    fn is_covered(&self, folder: &Path, path: &Path) -> bool {
+        let mut repository = self.repository.iter();
+        path.starts_with(folder) && !repository.any(|repository| path.starts_with(repository))
     }
 
     /// Adds the way and the content of a file at its end to a digest. The content of a folder
@@ -174,6 +185,19 @@ mod tests {
             let expected =
                 expected.map(|names| names.iter().map(|name| root.join(name)).collect::<Vec<_>>());
             assert_eq!(through, expected, "{name}");
+        }
+        // A repository in the folder is not hashed, so it counts as outside.
+        symlink(".git/hooks/x.sh", folder.join("in-git")).unwrap();
+        symlink(".git", folder.join("git")).unwrap();
+        std::fs::create_dir_all(folder.join(".git/hooks")).unwrap();
+        std::fs::write(folder.join(".git/hooks/x.sh"), "x").unwrap();
+        assert_eq!(outside_route(&folder, Path::new("in-git")), None);
+        for name in ["HEAD", "objects", "refs"] {
+            std::fs::write(folder.join(".git").join(name), "x").unwrap();
+        }
+        for (name, is_folder) in [("in-git", false), ("git", true)] {
+            let route = outside_route(&folder, Path::new(name)).unwrap();
+            assert_eq!(route.leads_to_folder(&folder), is_folder, "{name}");
         }
     }
 }

@@ -132,21 +132,23 @@ impl ToolContext {
     }
 
     /// Returns the decision of the gate. A rule may use core-agent's name of an MCP tool
-    /// (`jira_get_issue` for `mcp__jira__get_issue`) if no other tool has that name.
+    /// (`jira_get_issue` for `mcp__jira__get_issue`). If other tools have that name too, only deny
+    /// and ask rules with it apply, and they apply to all of them.
     fn decide(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         let mut decision = self.gate().decide(action, actor);
         let known = self.settings.known_tools.as_deref().unwrap_or_default();
         if let GateAction::Tool { name, arguments } = action {
-            for name in names::server_names(name, known) {
+            for (name, is_only) in names::server_names(name, known) {
                 let action = GateAction::Tool {
                     name: &name,
                     arguments,
                 };
                 let other = self.gate().decide(&action, actor);
                 // Without a rule, the name makes no difference.
-                if other.rule.is_some()
-                    && (decision.rule.is_none() || other.verdict > decision.verdict)
-                {
+                let is_stricter = other.verdict > decision.verdict;
+                let is_first = decision.rule.is_none()
+                    && (is_only || other.verdict >= decision.verdict.max(Verdict::Ask));
+                if other.rule.is_some() && (is_first || is_stricter) {
                     decision = other;
                 }
             }

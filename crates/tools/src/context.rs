@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::location::unescape_path;
-use prowess_catalog::{Scope, SkillGrant, Visibility, index};
+use prowess_catalog::{Scope, SkillForm, SkillGrant, Visibility, index};
 use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
@@ -281,6 +281,21 @@ impl ToolContext {
         profile.network = self.settings.network;
         profile.limits.deadline_ms = self.settings.deadline_ms;
         profile
+    }
+
+    /// Returns the repositories in the folders of all skills on disk, except in one that is opened as
+    /// the project. Trust does not cover them, so commands cannot use them.
+    pub(crate) fn skill_repositories(&self) -> BTreeSet<PathBuf> {
+        let workspace = self.settings.paths.workspace.canonicalize();
+        let workspace = workspace.unwrap_or_else(|_| self.settings.paths.workspace.clone());
+        let catalog = self.services.registry.snapshot();
+        let skills = catalog.entries().iter().map(|entry| &entry.skill);
+        skills
+            .filter(|skill| skill.form == SkillForm::Folder)
+            .filter_map(|skill| skill.path()?.canonicalize().ok())
+            .filter(|folder| !workspace.starts_with(folder))
+            .filter_map(|folder| prowess_registry::digest::repository_of(&folder))
+            .collect()
     }
 
     /// Returns the files and folders of all skills on disk, with links resolved: a skill that is

@@ -103,8 +103,19 @@ fn is_called(tool: &str, name: &str) -> bool {
     })
 }
 
-/// Returns the names in core-agent's spelling that stand for a tool of an MCP server.
-pub(crate) fn server_names<T: AsRef<str>>(tool: &str, known: &[T]) -> Vec<String> {
+/// Returns all tools of MCP servers that a name in core-agent's spelling may stand for. A ban on an
+/// ambiguous name is a ban on all of them: a server could otherwise lift it with another tool.
+pub(crate) fn server_tools<'k, T: AsRef<str>>(
+    name: &str,
+    known: &'k [T],
+) -> impl Iterator<Item = &'k str> {
+    let known = known.iter().map(AsRef::as_ref);
+    known.filter(move |tool| is_called(tool, name))
+}
+
+/// Returns the names in core-agent's spelling that may stand for a tool of an MCP server, each with
+/// `true` if it stands for no other tool. Only deny and ask rules may use the others.
+pub(crate) fn server_names<T: AsRef<str>>(tool: &str, known: &[T]) -> Vec<(String, bool)> {
     let parts = tool
         .strip_prefix("mcp__")
         .and_then(|rest| rest.split_once("__"));
@@ -114,7 +125,11 @@ pub(crate) fn server_names<T: AsRef<str>>(tool: &str, known: &[T]) -> Vec<String
     let names = [format!("{server}_{own}"), own.to_owned()];
     names
         .into_iter()
-        .filter(|name| server_tool(name, known) == Some(tool))
+        .filter(|name| is_called(tool, name))
+        .map(|name| {
+            let is_only = server_tool(&name, known) == Some(tool);
+            (name, is_only)
+        })
         .collect()
 }
 
@@ -219,11 +234,22 @@ mod tests {
         ] {
             check(name, &[plain], None);
         }
-        assert_eq!(server_names(plain, &[plain]), ["jira_get_issue"]);
-        assert_eq!(
-            server_names(twice, &[twice]),
-            ["jira_jira_get_issue", "jira_get_issue"]
-        );
-        assert_eq!(server_names("read", &["read"]), [] as [&str; 0]);
+        let names = |tool: &str, known: &[&str], expected: &[(&str, bool)]| {
+            let found = server_names(tool, known);
+            let found: Vec<_> = found.iter().map(|(name, only)| (&**name, *only)).collect();
+            assert_eq!(found, expected, "{tool} {known:?}");
+        };
+        names(plain, &[plain], &[("jira_get_issue", true)]);
+        let own = "jira_jira_get_issue";
+        names(twice, &[twice], &[(own, true), ("jira_get_issue", true)]);
+        names("read", &["read"], &[]);
+        // Ambiguous names: for deny and ask rules only.
+        let both = [plain, twice];
+        names(plain, &both, &[("jira_get_issue", false)]);
+        names(twice, &both, &[(own, true), ("jira_get_issue", false)]);
+        let host = [plain, "jira_get_issue"];
+        names(plain, &host, &[("jira_get_issue", false)]);
+        let all = server_tools("jira_get_issue", &both);
+        assert_eq!(all.collect::<Vec<_>>(), both);
     }
 }

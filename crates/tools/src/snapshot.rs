@@ -195,7 +195,11 @@ impl SkillSnapshot {
         let bans: Vec<Box<str>> = effects
             .disallowed
             .iter()
-            .filter_map(|name| meant(name))
+            .flat_map(|name| {
+                meant(name)
+                    .into_iter()
+                    .chain(names::server_tools(name, known))
+            })
             .map(Box::from)
             .collect();
         effects.disallowed.extend(bans);
@@ -256,7 +260,7 @@ impl SkillSnapshot {
         }
         match (&trust.place, store) {
             (Some(place), Some(store)) if trust.required => store
-                .state_of(place, &trust.digest)
+                .state_of(trust.kind, place, &trust.digest)
                 .is_ok_and(|state| state.is_trusted()),
             _ => !trust.required,
         }

@@ -23,7 +23,7 @@ use prowess_tools::{
     ToolContext, ToolPaths, run_hooks,
 };
 use prowess_traits::{ApprovalRequest, Approver, Clock};
-use prowess_trust::{SkillTrust, TrustStore};
+use prowess_trust::{SkillTrust, TrustKind, TrustStore};
 use serde_json::{Value, json};
 
 prowess_test::tests! {
@@ -768,7 +768,7 @@ fn hooks_of_all_active_skills_run() {
     assert_eq!(outcome.runs[0].end, HookEnd::Fine);
     assert!(matches!(outcome.runs[1].end, HookEnd::NotRun { .. }));
     TrustStore::new(world.path("../trust"))
-        .grant(&other.skill_folder(), &second.1.digest, 1)
+        .grant(TrustKind::Skill, &other.skill_folder(), &second.1.digest, 1)
         .unwrap();
     let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
     assert!(
@@ -876,7 +876,9 @@ impl World {
     fn trust(&self) {
         let store = TrustStore::new(self.path("../trust"));
         let (_, trust) = load(&self.context());
-        store.grant(&self.skill_folder(), &trust.digest, 1).unwrap();
+        store
+            .grant(TrustKind::Skill, &self.skill_folder(), &trust.digest, 1)
+            .unwrap();
     }
 
     fn context(&self) -> ToolContext {

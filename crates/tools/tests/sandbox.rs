@@ -17,7 +17,7 @@ use prowess_test::attacks::{CANARY, VALUES};
 use prowess_tools::{
     Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolPaths, ToolSelection, Toolset,
 };
-use prowess_trust::TrustStore;
+use prowess_trust::{TrustKind, TrustStore};
 use serde_json::{Value, json};
 
 prowess_test::tests! {
@@ -70,7 +70,7 @@ impl World {
         let skill = context.services.registry.get("work").unwrap();
         let trust = context.read(&skill).unwrap().trust;
         TrustStore::new(self.path("../trust"))
-            .grant(&self.path(SKILL), &trust.digest, 1)
+            .grant(TrustKind::Skill, &self.path(SKILL), &trust.digest, 1)
             .unwrap();
     }
 

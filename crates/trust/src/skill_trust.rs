@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Scope, Skill};
-use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
+use prowess_policy::{
+    Actor, Effect, PermissionRule, PermissionRules, RuleFault, RuleSource, SkillActor,
+};
 use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
-use crate::store::{TrustError, TrustState, TrustStore};
+use crate::store::{TrustError, TrustKind, TrustState, TrustStore};
 
 /// The trust verdict about a skill with a certain digest, and the tools that it asks for.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct SkillTrust {
     pub name: Box<str>,
     /// Its folder, or its file if the skill is a single file. `None` if it is not on disk.
     pub place: Option<PathBuf>,
+    /// The kind of its trust record.
+    pub kind: TrustKind,
     /// The digest over all its files.
     pub digest: String,
     /// `true` if the skill must be trusted before it may run commands or grant tools.
@@ -50,9 +54,10 @@ impl SkillTrust {
         store: Option<&TrustStore>,
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
+        let kind = TrustKind::of_form(skill.form);
         let required = is_required(skill);
         let state = match (&place, store) {
-            (Some(place), Some(store)) if required => Some(store.state_of(place, &digest)?),
+            (Some(place), Some(store)) if required => Some(store.state_of(kind, place, &digest)?),
             _ => None,
         };
         let mut tools = PermissionRules::default();
@@ -63,12 +68,15 @@ impl SkillTrust {
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
                 let source = RuleSource::Skill(skill.name.clone());
-                tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
+                tools.add_as(effect, &token.text, source, |text, effect| {
+                    rule_in_folder(text, effect, place.as_deref())
+                });
             }
         }
         Ok(Self {
             name: skill.name.clone(),
             place,
+            kind,
             digest,
             required,
             state,
@@ -115,18 +123,22 @@ impl SkillTrust {
     }
 }
 
-/// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
-pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
-    let Some(folder) = place.and_then(Path::to_str) else {
-        return rule.to_owned();
-    };
-    [
+/// Parses a rule that may contain a variable for the skill's own folder:
+/// `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
+pub(crate) fn rule_in_folder(
+    rule: &str,
+    effect: Effect,
+    place: Option<&Path>,
+) -> Result<PermissionRule, RuleFault> {
+    const VARIABLES: [&str; 3] = [
         "${CLAUDE_SKILL_DIR}",
         "${PROWESS_SKILL_DIR}",
         "${AGENTICK_SKILL_DIR}",
-    ]
-    .iter()
-    .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+    ];
+    match place.and_then(Path::to_str) {
+        Some(folder) => PermissionRule::parse_in_folder(rule, effect, &VARIABLES, folder),
+        None => PermissionRule::parse(rule, effect),
+    }
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
@@ -150,6 +162,7 @@ mod tests {
         let trust = |tools: &str| SkillTrust {
             name: "x".into(),
             place: None,
+            kind: TrustKind::Skill,
             digest: String::new(),
             required: false,
             state: None,

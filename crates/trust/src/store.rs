@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use prowess_catalog::SkillForm;
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{ContentsError, files_of};
 use serde::{Deserialize, Serialize};
@@ -69,13 +70,61 @@ pub enum TrustRecordError {
     /// The record is about another skill.
     #[error("it belongs to another path")]
     OtherPath,
+    /// The record is about something else at this path.
+    #[error("it was made for something of another kind")]
+    OtherKind,
+}
+
+/// The kind of thing that a record is about. Trust in one kind is never trust in another: a file
+/// that was shown as a slash command does not start servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrustKind {
+    /// A folder with a skill.
+    Skill,
+    /// A skill or slash command in a single Markdown file.
+    Command,
+    /// A `.mcp.json`, whose programs run outside the sandbox.
+    Servers,
+}
+
+impl TrustKind {
+    /// Returns the kind of a skill in a form.
+    pub fn of_form(form: SkillForm) -> Self {
+        match form {
+            SkillForm::Folder | SkillForm::Memory => Self::Skill,
+            SkillForm::File | SkillForm::Command => Self::Command,
+        }
+    }
+
+    /// Returns the kind of the skill at a path: a folder, or a single file.
+    pub fn of_skill_at(path: &Path) -> Self {
+        if path.is_dir() {
+            Self::Skill
+        } else {
+            Self::Command
+        }
+    }
+
+    /// Returns the name of the kind in a record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Command => "command",
+            Self::Servers => "servers",
+        }
+    }
 }
 
 /// The record of a trusted skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     version: u32,
-    /// The path of the skill.
+    /// The kind. `None` in records of earlier versions, which are valid for folders only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TrustKind>,
+    /// The path of the skill as it is used: the real path of the folder around it, and its name. If
+    /// the name is a link, its target is not part of the path.
     pub path: String,
     /// The digest over all its files.
     pub digest: String,
@@ -157,18 +206,22 @@ impl TrustStore {
     }
 
     /// Looks up a skill: a folder or a single file. Reads its files.
-    pub fn state(&self, skill: &Path) -> Result<TrustState, TrustError> {
-        let path = real(skill)?;
-        match self.record(&path) {
-            Ok(record) => Ok(verdict(record, &digest_of(&path)?)),
+    pub fn state(&self, kind: TrustKind, skill: &Path) -> Result<TrustState, TrustError> {
+        let contents = real(skill)?;
+        match self.record(kind, &used(skill)?) {
+            Ok(record) => Ok(verdict(record, &digest_of(&contents)?)),
             Err(state) => Ok(state),
         }
     }
 
     /// Looks up a skill whose digest is known. Reads none of its files.
-    pub fn state_of(&self, skill: &Path, digest: &str) -> Result<TrustState, TrustError> {
-        let path = real(skill)?;
-        Ok(match self.record(&path) {
+    pub fn state_of(
+        &self,
+        kind: TrustKind,
+        skill: &Path,
+        digest: &str,
+    ) -> Result<TrustState, TrustError> {
+        Ok(match self.record(kind, &used(skill)?) {
             Ok(record) => verdict(record, digest),
             Err(state) => state,
         })
@@ -184,54 +237,75 @@ impl TrustStore {
     }
 
     /// Returns the record of a skill, or the state of a skill without a usable record.
-    fn record(&self, path: &Path) -> Result<TrustRecord, TrustState> {
-        let file = self.record_path(path);
+    fn record(&self, kind: TrustKind, path: &Path) -> Result<TrustRecord, TrustState> {
+        let file = self.record_path(kind, path);
         let damaged = |why| TrustState::Damaged {
             path: file.clone(),
             why,
         };
+        let is_kind = |record: &TrustRecord| match record.kind {
+            Some(known) => known == kind,
+            None => kind == TrustKind::Skill,
+        };
         match read_record(&file) {
             Ok(None) => Err(TrustState::Never),
-            Ok(Some(record)) if record.path == spell(path) => Ok(record),
-            Ok(Some(_)) => Err(damaged(TrustRecordError::OtherPath)),
+            Ok(Some(record)) if record.path != spell(path) => {
+                Err(damaged(TrustRecordError::OtherPath))
+            }
+            Ok(Some(record)) if is_kind(&record) => Ok(record),
+            Ok(Some(_)) => Err(damaged(TrustRecordError::OtherKind)),
             Err(why) => Err(damaged(why)),
         }
     }
 
     /// Trusts a skill as it was shown. `seen` is the digest that was shown to the user.
-    pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<TrustRecord, TrustError> {
-        let path = real(skill)?;
-        let files = each_file(&path)?;
+    pub fn grant(
+        &self,
+        kind: TrustKind,
+        skill: &Path,
+        seen: &str,
+        now: u64,
+    ) -> Result<TrustRecord, TrustError> {
+        let (path, contents) = (used(skill)?, real(skill)?);
+        let files = each_file(&contents)?;
         // Hashed last: the record is written only if it describes the files that were just listed.
-        let digest = digest_of(&path)?;
-        if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&path)?) {
+        let digest = digest_of(&contents)?;
+        if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&contents)?) {
             return Err(TrustError::Changed { path });
         }
         let record = TrustRecord {
             version: VERSION,
+            kind: Some(kind),
             path: spell(&path),
             digest,
             since: now,
             files,
         };
-        self.write(&self.record_path(&path), &record)?;
+        self.write(&self.record_path(kind, &path), &record)?;
         Ok(record)
     }
 
     /// Revokes trust. Returns `true` if there was a record. The skill itself need not exist any
     /// more.
-    pub fn revoke(&self, skill: &Path) -> Result<bool, TrustError> {
-        let path = real(skill).unwrap_or_else(|_| skill.to_owned());
-        let record = self.record_path(&path);
-        match fs::remove_file(&record) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(TrustError::File {
-                verb: "remove",
-                path: record,
-                source,
-            }),
+    pub fn revoke(&self, kind: TrustKind, skill: &Path) -> Result<bool, TrustError> {
+        let path = used(skill).unwrap_or_else(|_| skill.to_owned());
+        // Records of earlier versions have the name of a skill.
+        let names = [kind, TrustKind::Skill].map(|kind| self.record_path(kind, &path));
+        let mut had = false;
+        for record in names {
+            match fs::remove_file(&record) {
+                Ok(()) => had = true,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    return Err(TrustError::File {
+                        verb: "remove",
+                        path: record,
+                        source,
+                    });
+                }
+            }
         }
+        Ok(had)
     }
 
     /// Returns all records, sorted by the path of the skill.
@@ -254,6 +328,11 @@ impl TrustStore {
                 continue;
             }
             match read_record(&path) {
+                // Of an earlier version, and ignored because it could be of two kinds.
+                Ok(Some(record)) if record.kind.is_none() && Path::new(&record.path).is_file() => {
+                    let why = TrustRecordError::OtherKind;
+                    all.push(TrustEntry::Damaged { path, why });
+                }
                 Ok(Some(record)) => all.push(TrustEntry::Record(record)),
                 Ok(None) => {}
                 Err(why) => all.push(TrustEntry::Damaged { path, why }),
@@ -266,8 +345,16 @@ impl TrustStore {
         Ok(all)
     }
 
-    fn record_path(&self, skill: &Path) -> PathBuf {
-        let name = hex(&Sha256::digest(skill.as_os_str().as_bytes()));
+    /// Returns the file of a record. Each kind has its own, so that trust in one replaces no other.
+    fn record_path(&self, kind: TrustKind, skill: &Path) -> PathBuf {
+        let mut hasher = Sha256::new();
+        if kind != TrustKind::Skill {
+            // A path contains no NUL.
+            hasher.update(kind.name().as_bytes());
+            hasher.update([0]);
+        }
+        hasher.update(skill.as_os_str().as_bytes());
+        let name = hex(&hasher.finalize());
         self.folder.join(format!("{}.json", &name[..40]))
     }
 
@@ -338,6 +425,19 @@ fn real(skill: &Path) -> Result<PathBuf, TrustError> {
         path: skill.to_owned(),
         source,
     })
+}
+
+/// Returns the path of a skill as it is used: the real path of the folder around it, and its name.
+/// A link to a trusted file of another project must not have its trust: commands and servers start
+/// in the project that the link is in.
+fn used(skill: &Path) -> Result<PathBuf, TrustError> {
+    match (skill.parent(), skill.file_name()) {
+        (Some(parent), Some(name)) if parent.as_os_str().is_empty() => {
+            Ok(real(Path::new("."))?.join(name))
+        }
+        (Some(parent), Some(name)) => Ok(real(parent)?.join(name)),
+        _ => real(skill),
+    }
 }
 
 /// Converts a path to text. Bytes that are not UTF-8 are escaped.
@@ -415,6 +515,8 @@ fn changes(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> V
 mod tests {
     use super::*;
 
+    const SKILL: TrustKind = TrustKind::Skill;
+
     fn skill() -> (tempfile::TempDir, PathBuf, TrustStore) {
         let world = tempfile::tempdir().unwrap();
         let skill = world.path().join("skill");
@@ -428,14 +530,14 @@ mod tests {
     #[test]
     fn trust_is_bound_to_the_exact_files() {
         let (_world, skill, store) = skill();
-        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
+        assert_eq!(store.state(SKILL, &skill).unwrap(), TrustState::Never);
         let seen = digest_of(&skill).unwrap();
-        store.grant(&skill, &seen, 7).unwrap();
-        assert!(store.state(&skill).unwrap().is_trusted());
+        store.grant(SKILL, &skill, &seen, 7).unwrap();
+        assert!(store.state(SKILL, &skill).unwrap().is_trusted());
         fs::write(skill.join("run.sh"), "echo 2").unwrap();
         fs::write(skill.join("new"), "").unwrap();
         fs::remove_file(skill.join("SKILL.md")).unwrap();
-        let state = store.state(&skill).unwrap();
+        let state = store.state(SKILL, &skill).unwrap();
         assert!(matches!(state, TrustState::Lapsed(_)));
         let changes = store.changes(&skill, &state).unwrap();
         assert_eq!(
@@ -454,18 +556,20 @@ mod tests {
         let seen = digest_of(&skill).unwrap();
         fs::write(skill.join("run.sh"), "rm -rf").unwrap();
         assert!(matches!(
-            store.grant(&skill, &seen, 7),
+            store.grant(SKILL, &skill, &seen, 7),
             Err(TrustError::Changed { .. })
         ));
-        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
+        assert_eq!(store.state(SKILL, &skill).unwrap(), TrustState::Never);
     }
 
     #[test]
     fn mode_change_lapses_trust() {
         let (_world, skill, store) = skill();
-        store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
+        store
+            .grant(SKILL, &skill, &digest_of(&skill).unwrap(), 7)
+            .unwrap();
         fs::set_permissions(skill.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-        let state = store.state(&skill).unwrap();
+        let state = store.state(SKILL, &skill).unwrap();
         assert!(matches!(state, TrustState::Lapsed(_)));
         let changes = store.changes(&skill, &state).unwrap();
         assert_eq!(changes, [FileChange::Mode("run.sh".into())]);
@@ -474,7 +578,9 @@ mod tests {
     #[test]
     fn records_are_private_listed_and_revoked() {
         let (_world, skill, store) = skill();
-        store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
+        store
+            .grant(SKILL, &skill, &digest_of(&skill).unwrap(), 7)
+            .unwrap();
         let file = fs::read_dir(store.folder())
             .unwrap()
             .next()
@@ -490,15 +596,17 @@ mod tests {
             0o700
         );
         assert_eq!(store.list().unwrap().len(), 1);
-        assert!(store.revoke(&skill).unwrap());
-        assert!(!store.revoke(&skill).unwrap());
-        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
+        assert!(store.revoke(SKILL, &skill).unwrap());
+        assert!(!store.revoke(SKILL, &skill).unwrap());
+        assert_eq!(store.state(SKILL, &skill).unwrap(), TrustState::Never);
     }
 
     #[test]
     fn damaged_or_foreign_records_are_ignored() {
         let (_world, skill, store) = skill();
-        let record = store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
+        let record = store
+            .grant(SKILL, &skill, &digest_of(&skill).unwrap(), 7)
+            .unwrap();
         let file = fs::read_dir(store.folder())
             .unwrap()
             .next()
@@ -508,7 +616,10 @@ mod tests {
         for text in ["", "{", "[]", "{\"version\": 1}"] {
             fs::write(&file, text).unwrap();
             assert!(
-                matches!(store.state(&skill).unwrap(), TrustState::Damaged { .. }),
+                matches!(
+                    store.state(SKILL, &skill).unwrap(),
+                    TrustState::Damaged { .. }
+                ),
                 "{text}"
             );
             assert!(matches!(
@@ -522,7 +633,7 @@ mod tests {
         };
         fs::write(&file, serde_json::to_string(&other).unwrap()).unwrap();
         assert!(matches!(
-            store.state(&skill).unwrap(),
+            store.state(SKILL, &skill).unwrap(),
             TrustState::Damaged { .. }
         ));
     }
@@ -532,31 +643,98 @@ mod tests {
         let (world, _skill, store) = skill();
         let file = world.path().join("command.md");
         fs::write(&file, "x").unwrap();
-        store.grant(&file, &digest_of(&file).unwrap(), 7).unwrap();
-        assert!(store.state(&file).unwrap().is_trusted());
+        store
+            .grant(SKILL, &file, &digest_of(&file).unwrap(), 7)
+            .unwrap();
+        assert!(store.state(SKILL, &file).unwrap().is_trusted());
         // A link has the digest of its target.
         let link = world.path().join("link.md");
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(digest_of(&link).unwrap(), digest_of(&file).unwrap());
         fs::write(&file, "y").unwrap();
-        assert!(!store.state(&file).unwrap().is_trusted());
+        assert!(!store.state(SKILL, &file).unwrap().is_trusted());
     }
 
     #[test]
     fn trust_is_bound_to_the_path() {
         let (world, skill, store) = skill();
-        store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
+        store
+            .grant(SKILL, &skill, &digest_of(&skill).unwrap(), 7)
+            .unwrap();
         let moved = world.path().join("moved");
         fs::rename(&skill, &moved).unwrap();
-        assert_eq!(store.state(&moved).unwrap(), TrustState::Never);
-        // A link has the trust of its target.
+        assert_eq!(store.state(SKILL, &moved).unwrap(), TrustState::Never);
+        // A link does not have the trust of its target.
         fs::rename(&moved, &skill).unwrap();
-        std::os::unix::fs::symlink(&skill, world.path().join("link")).unwrap();
-        assert!(
-            store
-                .state(&world.path().join("link"))
-                .unwrap()
-                .is_trusted()
-        );
+        let link = world.path().join("link");
+        std::os::unix::fs::symlink(&skill, &link).unwrap();
+        assert_eq!(store.state(SKILL, &link).unwrap(), TrustState::Never);
+        store
+            .grant(SKILL, &link, &digest_of(&skill).unwrap(), 7)
+            .unwrap();
+        assert!(store.state(SKILL, &link).unwrap().is_trusted());
+        assert!(store.revoke(SKILL, &link).unwrap());
+        assert!(store.state(SKILL, &skill).unwrap().is_trusted());
+        // A path through a linked folder is the same path.
+        let around = world.path().join("around");
+        std::os::unix::fs::symlink(world.path(), &around).unwrap();
+        let through = around.join("skill");
+        assert!(store.state(SKILL, &through).unwrap().is_trusted());
+    }
+
+    #[test]
+    fn trust_is_bound_to_the_kind() {
+        use TrustKind::{Command, Servers, Skill};
+        let (world, _skill, store) = skill();
+        let file = world.path().join("x.md");
+        fs::write(&file, "x").unwrap();
+        let digest = digest_of(&file).unwrap();
+        let kinds = [Skill, Command, Servers];
+        for kind in kinds {
+            store.grant(kind, &file, &digest, 7).unwrap();
+            let trusted = kinds.map(|kind| store.state(kind, &file).unwrap().is_trusted());
+            assert_eq!(trusted, kinds.map(|other| other == kind), "{kind:?}");
+            // Also if a record is renamed.
+            for other in kinds.into_iter().filter(|other| *other != kind) {
+                let [from, to] =
+                    [kind, other].map(|kind| store.record_path(kind, &real(&file).unwrap()));
+                fs::copy(from, &to).unwrap();
+                assert!(
+                    !store.state(other, &file).unwrap().is_trusted(),
+                    "{kind:?} {other:?}"
+                );
+                fs::remove_file(to).unwrap();
+            }
+            assert!(store.revoke(kind, &file).unwrap());
+        }
+    }
+
+    #[test]
+    fn records_without_a_kind_are_valid_for_folders_only() {
+        let (world, skill, store) = skill();
+        let file = world.path().join("x.md");
+        fs::write(&file, "x").unwrap();
+        for path in [&skill, &file] {
+            let digest = digest_of(path).unwrap();
+            let record = store.grant(SKILL, path, &digest, 7).unwrap();
+            let old = TrustRecord {
+                kind: None,
+                ..record
+            };
+            let text = serde_json::to_string(&old).unwrap();
+            assert!(!text.contains("kind"), "{text}");
+            for kind in [SKILL, TrustKind::Command, TrustKind::Servers] {
+                fs::write(store.record_path(kind, &real(path).unwrap()), &text).unwrap();
+            }
+        }
+        assert!(store.state(SKILL, &skill).unwrap().is_trusted());
+        for kind in [TrustKind::Command, TrustKind::Servers] {
+            let state = store.state(kind, &file).unwrap();
+            assert!(matches!(state, TrustState::Damaged { .. }), "{state:?}");
+        }
+        let listed = store.list().unwrap();
+        let is_valid = |entry: &&TrustEntry| matches!(entry, TrustEntry::Record(_));
+        assert_eq!(listed.iter().filter(is_valid).count(), 3);
+        assert!(store.revoke(TrustKind::Command, &file).unwrap());
     }
 }

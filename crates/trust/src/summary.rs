@@ -1,6 +1,6 @@
 //! Summarises what trusting a skill would allow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,18 @@ use prowess_spec::parse;
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::yaml::YamlNode;
 
-use crate::disguise;
-use crate::skill_trust::with_folder;
+use crate::disguise::Disguises;
+use crate::skill_trust::rule_in_folder;
 use crate::store::{TrustError, digest_of};
 
 /// Maximum number of bytes to search in a file.
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Maximum number of hosts, and of programs, to list.
 const MOST_NETWORK: usize = 10_000;
+/// Maximum number of places with hidden text to list, of comments and of others.
+const MOST_HIDDEN: usize = 10_000;
+/// Describes a comment in Markdown.
+const COMMENT: &str = "a comment that is hidden on a rendered page";
 /// Text at the start of a line that is a comment.
 const COMMENTS: [&str; 6] = ["#", "//", "--", ";", "*", "<!--"];
 
@@ -52,8 +56,10 @@ pub struct TrustSummary {
     pub network: Vec<String>,
     /// Number of such mentions that are not listed.
     pub network_left_out: usize,
-    /// Text that is not visible to a reader.
+    /// Text that is not visible to a reader. Comments are last.
     pub hidden: Vec<HiddenText>,
+    /// Number of such places that are not listed.
+    pub hidden_left_out: usize,
     /// Links whose target, or a link on the way to it, is outside its folder.
     pub links: Vec<OutsideLink>,
 }
@@ -124,29 +130,36 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     // As the skill is named in a session; `skill` may be a relative path.
     let place = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
     let mut network = NetworkNames::default();
-    manifest(&text, &place, &mut network, &mut summary);
+    let files = if skill.is_dir() {
+        files_of(skill)?.1
+    } else {
+        Vec::new()
+    };
+    let around = if skill.is_dir() {
+        &*place
+    } else {
+        place.parent().unwrap_or(&place)
+    };
+    let paths = files.iter().map(|file| file.path.clone());
+    let disguises = Disguises::new(around, paths.collect());
+    manifest(&text, &place, &disguises, &mut network, &mut summary);
     let name = main.file_name().map(PathBuf::from).unwrap_or_default();
-    escaped(&name, &text, &mut summary);
-    for grant in summary
-        .grants
-        .iter_mut()
-        .filter(|grant| !grant.unrestricted)
-    {
-        grant.unrestricted = disguise::is_interpreter(&grant.text, folder);
-    }
+    let mut hidden = HiddenNotes::default();
+    escaped(&name, &text, &mut hidden);
     if skill.is_dir() {
-        let (_, files) = files_of(skill)?;
         for file in files {
             summary.files += 1;
             summary.bytes += file.size;
-            self::file(folder, &file.path, file.kind, &mut network, &mut summary);
+            let notes = (&mut network, &mut hidden);
+            self::file(folder, &file.path, file.kind, notes, &mut summary);
         }
     } else {
         summary.files = 1;
         summary.bytes = text.len() as u64;
         let name = skill.file_name().map(PathBuf::from).unwrap_or_default();
-        hidden(&name, &text, &mut summary);
+        find_hidden(&name, &text, &mut hidden);
     }
+    (summary.hidden, summary.hidden_left_out) = hidden.finish(&name);
     summary.network = network.names();
     summary.network_left_out = network.left_out;
     Ok(summary)
@@ -161,7 +174,13 @@ pub fn main_file_in(folder: &Path) -> &'static str {
         .unwrap_or(SKILL_FILES[0])
 }
 
-fn manifest(text: &[u8], place: &Path, network: &mut NetworkNames, summary: &mut TrustSummary) {
+fn manifest(
+    text: &[u8],
+    place: &Path,
+    disguises: &Disguises,
+    network: &mut NetworkNames,
+    summary: &mut TrustSummary,
+) {
     let parsed = parse(text);
     for token in parsed
         .manifest
@@ -170,11 +189,12 @@ fn manifest(text: &[u8], place: &Path, network: &mut NetworkNames, summary: &mut
         .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
         // The rule in force, as in `SkillTrust::new`.
-        let rule = with_folder(&token.text, Some(place));
-        let rule = PermissionRule::parse(&rule, Effect::Allow);
+        let rule = rule_in_folder(&token.text, Effect::Allow, Some(place));
+        let is_open =
+            |rule: &PermissionRule| rule.is_unrestricted() || disguises.open(&rule.subject);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),
-            unrestricted: rule.as_ref().is_ok_and(PermissionRule::is_unrestricted),
+            unrestricted: rule.as_ref().is_ok_and(is_open),
             fault: rule.err().map(|fault| fault.why.into()),
         });
     }
@@ -232,7 +252,7 @@ fn file(
     folder: &Path,
     path: &Path,
     kind: FactKind,
-    network: &mut NetworkNames,
+    (network, notes): (&mut NetworkNames, &mut HiddenNotes),
     summary: &mut TrustSummary,
 ) {
     let full = folder.join(path);
@@ -255,7 +275,7 @@ fn file(
         network.add_text(&String::from_utf8_lossy(&content));
     }
     if !content.contains(&0) {
-        hidden(path, &content, summary);
+        find_hidden(path, &content, notes);
     }
 }
 
@@ -356,13 +376,13 @@ impl NetworkNames {
 }
 
 /// Collects characters that the frontmatter writes as escapes.
-fn escaped(path: &Path, content: &[u8], summary: &mut TrustSummary) {
+fn escaped(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
     let parsed = parse(content);
     let entries = &parsed.manifest.entries;
     for (span, c, [before, after]) in escaped_with_neighbours(parsed.text, entries) {
         if let Some(what) = hidden_character(c, before, after) {
             let line = parsed.text[..span.range().start].matches('\n').count() + 1;
-            note(path, line, what, summary);
+            notes.add(path, line, what);
         }
     }
 }
@@ -380,22 +400,62 @@ fn hidden_character(c: char, before: Option<char>, after: Option<char>) -> Optio
     }
 }
 
-/// Adds a finding about hidden text, one of each kind for a file.
-fn note(path: &Path, line: usize, what: &'static str, summary: &mut TrustSummary) {
-    const MOST: usize = 64;
-    let hidden = &mut summary.hidden;
-    if hidden.len() < MOST && !hidden.iter().any(|h| h.file == path && h.what == what) {
-        hidden.push(HiddenText {
-            file: path.to_owned(),
-            line,
-            what,
-        });
+/// Places with text that is not visible to a reader, one of each kind for a file.
+#[derive(Debug, Default)]
+struct HiddenNotes {
+    found: Vec<HiddenText>,
+    /// The kinds that were found in each file.
+    known: HashMap<PathBuf, Vec<&'static str>>,
+    /// Number of comments among them.
+    comments: usize,
+    /// Number of places beyond the limit.
+    left_out: usize,
+}
+
+impl HiddenNotes {
+    fn add(&mut self, path: &Path, line: usize, what: &'static str) {
+        if self
+            .known
+            .get(path)
+            .is_some_and(|known| known.contains(&what))
+        {
+            return;
+        }
+        self.known.entry(path.to_owned()).or_default().push(what);
+        // Each has its own limit, so that comments displace nothing else.
+        let is_comment = what == COMMENT;
+        let known = if is_comment {
+            self.comments
+        } else {
+            self.found.len() - self.comments
+        };
+        if known < MOST_HIDDEN {
+            self.comments += usize::from(is_comment);
+            self.found.push(HiddenText {
+                file: path.to_owned(),
+                line,
+                what,
+            });
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Returns the places, and the number of those that are left out. What a reader cannot see in any
+    /// program comes first, and the text of the skill before its other files.
+    fn finish(mut self, main: &Path) -> (Vec<HiddenText>, usize) {
+        let rank = |found: &HiddenText| (found.what == COMMENT, found.file != main);
+        self.found.sort_by_key(rank);
+        (self.found, self.left_out)
     }
 }
 
 /// Collects text that is not visible to a reader.
-fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
+fn find_hidden(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
     let text = String::from_utf8_lossy(content);
+    let is_markdown = path.extension().is_some_and(|extension| {
+        extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown")
+    });
     for (at, line) in text.lines().enumerate() {
         let mut before = None;
         let mut rest = line.chars();
@@ -403,13 +463,12 @@ fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
             let is_mark = c == '\u{feff}' && at == 0 && before.is_none();
             let what = hidden_character(c, before, rest.clone().next());
             if let Some(what) = what.filter(|_| !is_mark) {
-                note(path, at + 1, what, summary);
+                notes.add(path, at + 1, what);
             }
             before = Some(c);
         }
-        if path.extension().is_some_and(|extension| extension == "md") && line.contains("<!--") {
-            let what = "a comment that is hidden on a rendered page";
-            note(path, at + 1, what, summary);
+        if is_markdown && line.contains("<!--") {
+            notes.add(path, at + 1, COMMENT);
         }
     }
 }
@@ -463,7 +522,7 @@ mod tests {
             .iter()
             .map(|h| (h.file.to_str().unwrap(), h.line))
             .collect();
-        assert_eq!(hidden, [("SKILL.md", 11), ("notes.txt", 2)]);
+        assert_eq!(hidden, [("notes.txt", 2), ("SKILL.md", 11)]);
         assert_eq!(
             summary.links,
             [OutsideLink {

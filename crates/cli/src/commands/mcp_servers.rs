@@ -11,7 +11,7 @@ use prowess::config::{
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_trust::{TrustState, TrustStore, digest_of};
+use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::approval_prompt::ask;
@@ -19,6 +19,8 @@ use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;
+/// Maximum number of servers that the question repeats.
+const MOST_REPEATED: usize = 6;
 /// Maximum number of files of the project that are named.
 const MOST_PROGRAMS: usize = 8;
 /// Programs that execute what a file of the project says, and those files.
@@ -105,6 +107,11 @@ impl Setup {
         let Some(path) = self.project_servers() else {
             return found;
         };
+        if path.is_symlink() {
+            let path = path.display();
+            found.notes.push(format!("ignoring {path}: it is a link"));
+            return found;
+        }
         let file = found.file(&path);
         // Read the file again after the trust check: the contents in use must be the trusted ones.
         let trusted = self
@@ -274,7 +281,9 @@ impl Configured {
 }
 
 fn is_trusted(store: &TrustStore, file: &Path) -> bool {
-    store.state(file).is_ok_and(|state| state.is_trusted())
+    store
+        .state(TrustKind::Servers, file)
+        .is_ok_and(|state| state.is_trusted())
 }
 
 /// `prowess mcp list`
@@ -409,9 +418,13 @@ pub(crate) fn trust(
             .hint("servers in your own settings need no trust"));
     };
     let shown = file.display();
+    if file.is_symlink() && !args.revoke {
+        return Err(Failure::new(format!("`{shown}` is a link and not used"))
+            .hint("replace it with a copy of the file"));
+    }
     let failed = |error: prowess_trust::TrustError| Failure::new(error.to_string());
     if args.revoke {
-        let had = store.revoke(&file).map_err(failed)?;
+        let had = store.revoke(TrustKind::Servers, &file).map_err(failed)?;
         let what = if had {
             "was revoked"
         } else {
@@ -422,7 +435,7 @@ pub(crate) fn trust(
     }
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
-    let state = store.state(&file).map_err(failed)?;
+    let state = store.state(TrustKind::Servers, &file).map_err(failed)?;
     printer.answer(&summary(
         &file,
         &digest,
@@ -446,7 +459,8 @@ pub(crate) fn trust(
                 .hint("review it again with `prowess mcp trust`"));
         }
         None => {
-            let Some(answer) = ask("Trust this exact version?", "y/N") else {
+            let question = question(&file, short, &said.servers, printer.list_width());
+            let Some(answer) = ask(&question, "y/N") else {
                 let hint = format!(
                     "to trust this exact version, run `prowess mcp trust --digest {short}`"
                 );
@@ -461,7 +475,9 @@ pub(crate) fn trust(
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map(|since| since.as_secs()).unwrap_or_default();
-    store.grant(&file, &digest, since).map_err(failed)?;
+    store
+        .grant(TrustKind::Servers, &file, &digest, since)
+        .map_err(failed)?;
     printer.status(&format!("Trusted {shown}"));
     Ok(Exit::Done)
 }
@@ -476,6 +492,38 @@ fn typed(server: &McpServer) -> String {
         }
         McpTransport::Web { url, .. } => url.clone(),
     }
+}
+
+/// Returns the question. It repeats the path and what the servers start: the summary may be longer
+/// than the screen. Programs are first.
+fn question(path: &Path, digest: &str, servers: &[McpServer], width: usize) -> String {
+    let is_web = |server: &&McpServer| matches!(server.transport, McpTransport::Web { .. });
+    let mut sorted: Vec<&McpServer> = servers.iter().collect();
+    sorted.sort_by_key(is_web);
+    let programs = sorted.iter().filter(|server| !is_web(server)).count();
+    let mut text = format!("{}, {digest}\n", review::line(&path.display().to_string()));
+    for server in sorted.iter().take(MOST_REPEATED) {
+        let line = review::line(&format!("{}: {}", server.name, typed(server)));
+        let count = line.chars().count();
+        let rows = review::rows(&line, width.saturating_sub(4));
+        let first = rows.first().map_or("", String::as_str);
+        let hidden = count.saturating_sub(first.chars().count());
+        text.push_str(&format!("  {first}\n"));
+        if hidden > 0 {
+            let hidden = wording::count(hidden, "more character");
+            text.push_str(&format!("    … {hidden}, see above\n"));
+        }
+    }
+    let more = sorted.len().saturating_sub(MOST_REPEATED);
+    if more > 0 {
+        let (more, programs) = (
+            wording::count(more, "more server"),
+            wording::count(programs.saturating_sub(MOST_REPEATED), "program"),
+        );
+        text.push_str(&format!("  … {more} with {programs}, see above\n"));
+    }
+    text.push_str("Trust this exact version?");
+    text
 }
 
 /// Describes what trusting the file would allow.

@@ -6,14 +6,15 @@ use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
+use prowess::config::MCP_FILE;
 use prowess::inspect::{self, TrustSection};
 use prowess_catalog::Scope;
 use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
-    FileChange, TrustEntry, TrustState, TrustStore, TrustSummary, is_required, main_file_in,
-    summarise,
+    FileChange, TrustEntry, TrustKind, TrustState, TrustStore, TrustSummary, is_required,
+    main_file_in, summarise,
 };
 use serde_json::{Value, json};
 
@@ -79,8 +80,12 @@ pub(crate) fn run(
     let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
         if args.revoke {
-            let path = revoked(typed, global, environment, printer)?;
-            let had = store.revoke(&path).map_err(|error| fault(&error))?;
+            let path = revoked(typed, &library, environment, printer)?;
+            let kind = match path.file_name() {
+                Some(name) if name == MCP_FILE => TrustKind::Servers,
+                _ => TrustKind::of_skill_at(&path),
+            };
+            let had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
             documents.push(json!({ "path": path, "revoked": had }));
             let shown = targets::display(&path, environment);
             if !args.json {
@@ -92,7 +97,7 @@ pub(crate) fn run(
             }
             continue;
         }
-        let path = folder(typed, global, environment, printer)?;
+        let path = folder(typed, &library, environment, printer)?;
         let exempt = exemption(&path, &library);
         let (document, ended) = one(&path, typed, exempt, args, &store, environment, printer)?;
         documents.push(document);
@@ -116,7 +121,8 @@ fn one(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<(Value, Exit), Failure> {
-    let state = store.state(path).map_err(|error| fault(&error))?;
+    let kind = TrustKind::of_skill_at(path);
+    let state = store.state(kind, path).map_err(|error| fault(&error))?;
     let changes = store.changes(path, &state).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
     let mut document = inspect::trust(path, &state, &changes, &summary);
@@ -173,7 +179,7 @@ fn one(
     if agreed {
         let now = u64::try_from(usage_store::now() / 1_000_000_000).unwrap_or_default();
         store
-            .grant(path, &summary.digest, now)
+            .grant(kind, path, &summary.digest, now)
             .map_err(|error| fault(&error))?;
         document["state"] = "trusted".into();
         if !args.json {
@@ -210,14 +216,14 @@ fn is_beginning(typed: &str, digest: &str) -> bool {
     typed.len() >= SHORTEST && plain(digest).starts_with(&typed)
 }
 
-/// Resolves a path or name to the folder of a skill.
+/// Resolves a name or path to the folder of a skill.
 fn folder(
     typed: &str,
-    global: &GlobalArgs,
+    library: &Library,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<PathBuf, Failure> {
-    match targets::resolve(Path::new(typed), global, environment, printer)? {
+    let path = match targets::resolve_skill_in(library, Path::new(typed), environment, printer)? {
         Meant::Path(path) if path.is_dir() && !path.join(main_file_in(&path)).is_file() => {
             let shown = targets::display(&path, environment);
             Err(
@@ -228,25 +234,54 @@ fn folder(
         Meant::Path(path) if MAIN_FILES.iter().any(|name| path.ends_with(name)) => {
             Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
         }
-        Meant::Path(path) | Meant::Skill { path, .. } => Ok(path),
+        Meant::Path(path) => Ok(path),
+        Meant::Skill { path, .. } => return Ok(path),
         Meant::Memory { .. } => Err(Failure::new(format!(
             "`{typed}` is bundled with Prowess and needs no trust"
         ))
         .hint("list the skills that need trust with `prowess trust`")),
+    }?;
+    Ok(known_path(path, library))
+}
+
+/// Returns the path at which the library uses a skill. Trust is bound to that path, and the typed one
+/// may be the target of the link that is used.
+fn known_path(path: PathBuf, library: &Library) -> PathBuf {
+    let Ok(real) = std::fs::canonicalize(&path) else {
+        return path;
+    };
+    let catalog = library.catalog();
+    let known = catalog
+        .entries()
+        .iter()
+        .filter_map(|entry| skill_path(&entry.skill));
+    let same: Vec<PathBuf> = known
+        .filter(|known| std::fs::canonicalize(known).is_ok_and(|known| known == real))
+        .collect();
+    let is_typed = |known: &PathBuf| std::path::absolute(&path).is_ok_and(|path| path == **known);
+    match &*same {
+        [only] => only.clone(),
+        // Several links to one skill: as typed.
+        _ => same
+            .iter()
+            .find(|known| is_typed(known))
+            .cloned()
+            .unwrap_or(path),
     }
 }
 
 /// Resolves the folder whose trust is revoked; the folder may no longer exist.
 fn revoked(
     typed: &str,
-    global: &GlobalArgs,
+    library: &Library,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<PathBuf, Failure> {
-    if typed.contains('/') && !Path::new(typed).exists() {
+    let is_known = library.catalog().resolve(typed).is_ok();
+    if typed.contains('/') && !is_known && !Path::new(typed).exists() {
         return Ok(environment.current.join(typed));
     }
-    folder(typed, global, environment, printer)
+    folder(typed, library, environment, printer)
 }
 
 fn fault(error: &prowess_trust::TrustError) -> Failure {
@@ -353,7 +388,7 @@ fn overview(
             continue;
         };
         let found = store
-            .state(&path)
+            .state(TrustKind::of_form(entry.skill.form), &path)
             .and_then(|state| Ok((store.changes(&path, &state)?, state)));
         rows.push((entry.name().to_owned(), path, found));
     }

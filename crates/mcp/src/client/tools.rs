@@ -13,6 +13,7 @@ use prowess_tools::input::plain_fields;
 use prowess_tools::{
     Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
 };
+use prowess_traits::MAX_EVENT;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
     ListToolsRequest, PaginatedRequestParams, ResourceContents, ServerResult,
@@ -44,6 +45,8 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 const MAX_IMAGES: usize = 8;
 /// Maximum number of characters of a Base64 image.
 const MAX_IMAGE: usize = 5 * 1024 * 1024;
+/// Maximum number of characters of all images of a result: it is one event of the session.
+const MAX_ALL_IMAGES: usize = MAX_EVENT / 2;
 
 /// A tool of a server.
 #[derive(Debug)]
@@ -267,15 +270,18 @@ fn sanitize_schema(schema: &mut Value, depth: usize) {
 /// Converts a result to what a model reads.
 fn read(result: CallToolResult) -> ToolAnswer {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
+    let mut size = 0;
     for block in result.content {
         match block {
             ContentBlock::Text(text) => texts.push(text.text),
             ContentBlock::Image(image)
                 if images.len() < MAX_IMAGES
                     && image.data.len() <= MAX_IMAGE
+                    && size + image.data.len() <= MAX_ALL_IMAGES
                     && IMAGE_TYPES.contains(&&*image.mime_type)
                     && STANDARD.decode(&image.data).is_ok() =>
             {
+                size += image.data.len();
                 images.push(Image {
                     media_type: image.mime_type.into(),
                     data: image.data.into(),

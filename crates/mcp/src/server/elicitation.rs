@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_diag::sanitize;
+use prowess_diag::review;
 use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::ToolContext;
 use prowess_traits::{ApprovalRequest, Approver};
@@ -62,12 +62,12 @@ impl Approver for Asker {
 pub(crate) fn question_text(question: &ApprovalRequest<'_>) -> String {
     let mut text = format!(
         "Approval is needed: {}.\n",
-        sanitize::line(&question.decision.reason)
+        review::line(&question.decision.reason)
     );
     if let Some(skill) = question.skill {
-        text.push_str(&format!("Requested by skill {}.\n", sanitize::line(skill)));
+        text.push_str(&format!("Requested by skill {}.\n", review::line(skill)));
     }
-    text.push_str(&format!("Allow this?\n{}", sanitize::block(question.what)));
+    text.push_str(&format!("Allow this?\n{}", review::text(question.what)));
     text
 }
 

@@ -911,6 +911,23 @@ fn schemas_are_sanitized() {
 }
 
 #[test]
+fn images_of_a_result_fit_into_an_event() {
+    let data = "A".repeat(3 * 1024 * 1024);
+    let picture = json!({ "type": "image", "mimeType": "image/png", "data": data });
+    let hostile = Hostile::with(|plan| {
+        plan["result"] = json!({ "content": vec![picture; 4] });
+    });
+    let mut agent = Agent::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
+    let input = json!({ "amount": 5 });
+    let answer = agent
+        .tools
+        .call(&agent.context, &mut agent.loaded, "mcp__docs__pay", &input)
+        .unwrap();
+    assert_eq!(answer.images.len(), 2);
+    assert_eq!(answer.text.matches("unsupported content").count(), 2);
+}
+
+#[test]
 fn supported_images_are_passed_on() {
     let picture =
         |kind: &str, data: &str| json!({ "type": "image", "mimeType": kind, "data": data });

@@ -1,8 +1,10 @@
 //! What rules mean: the cases of the reference, and those of the seeds that guard commands.
 
+use prowess_policy::rule::RuleSubject;
 use prowess_policy::{
     Actor, ApprovalAnswer, BoundScript, Effect, Gate, GateAction, GateOutcome, PermissionGrant,
-    PermissionMode, PermissionRules, Plan, Remedy, RuleSource, SkillAction, SkillActor, Verdict,
+    PermissionMode, PermissionRule, PermissionRules, Plan, Remedy, RuleSource, SkillAction,
+    SkillActor, Verdict,
 };
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
@@ -1248,4 +1250,56 @@ fn restrictions_of_loaded_skills_apply_to_scripts() {
         let outcome = gate(&[], &[], &[]).bound(&bound, &actor);
         assert_eq!(outcome.decision().verdict, expected, "{script}");
     }
+}
+
+#[test]
+fn folder_in_a_rule_is_literal_text() {
+    let names = ["${DIR}"];
+    let parse = |rule: &str, folder: &str| {
+        PermissionRule::parse_in_folder(rule, Effect::Allow, &names, folder)
+    };
+    let allows = |rule: &str, folder: &str, line: &str| {
+        let mut gate = Gate::default();
+        let parse = |text: &str, effect: Effect| {
+            PermissionRule::parse_in_folder(text, effect, &names, folder)
+        };
+        gate.rules
+            .add_as(Effect::Allow, rule, RuleSource::Flag, parse);
+        let action = GateAction::Command { text: line };
+        gate.decide(&action, &Actor::default()).verdict == Allow
+    };
+    for (folder, own, other) in [
+        ("/s/plain", "/s/plain", "/s/plai"),
+        ("/s/a*", "'/s/a*'", "/s/ab"),
+        ("/s/a b", "'/s/a b'", "/s/a b"),
+        ("/s/a?", "'/s/a?'", "/s/ab"),
+        ("/s/a'b", "\"/s/a'b\"", "/s/ab"),
+        ("/s/x)", "'/s/x)'", "/s/x"),
+        ("/s/a;b", "'/s/a;b'", "/s/a"),
+    ] {
+        for rule in [
+            "Bash(${DIR}/run.sh)",
+            "Bash(${DIR}/run.sh:*)",
+            "Bash(\"${DIR}/run.sh\")",
+        ] {
+            assert!(
+                allows(rule, folder, &format!("{own}/run.sh")),
+                "{rule} {folder}"
+            );
+            assert!(
+                !allows(rule, folder, &format!("{other}/run.sh")),
+                "{rule} {folder}"
+            );
+        }
+    }
+    // A pattern cannot contain such a path, so the rule is invalid and not wider.
+    for folder in ["/s/a*", "/s/a b", "/s/a:", "/s/x)", "/s/\u{2003}"] {
+        for rule in ["Bash(${DIR}*)", "Bash(${DIR}/bin/*)", "Bash(ls * ${DIR})"] {
+            assert!(parse(rule, folder).is_err(), "{rule} {folder}");
+        }
+    }
+    assert!(parse("Bash(${DIR}/x)", "/s/\u{202e}").is_err());
+    assert!(parse("Bash(${DIR}/x)", &"/long name".repeat(60)).is_err());
+    let read = parse("Read(/${DIR}/**)", "/s/a*[b]").unwrap();
+    assert_eq!(read.subject, RuleSubject::Read("//s/a\\*\\[b]/**".into()));
 }

@@ -8,7 +8,7 @@ use prowess_render::Replacement;
 use prowess_sandbox::{Captured, CommandOutcome, End, LayerStatus, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{FileChange, TrustEntry, TrustState, TrustSummary};
+use prowess_trust::{FileChange, TrustEntry, TrustKind, TrustState, TrustSummary};
 use serde_json::{Value, json};
 
 /// Returns a decision of the gate as a document, with the words of the parsed command.
@@ -103,6 +103,7 @@ pub fn trust(
         "hidden": summary.hidden.iter().map(|hidden| json!({
             "file": hidden.file, "line": hidden.line, "what": hidden.what,
         })).collect::<Vec<_>>(),
+        "hidden_left_out": summary.hidden_left_out,
         "links": summary.links.iter().map(|link| json!({
             "from": link.from, "to": link.to, "through": link.through,
         })).collect::<Vec<_>>(),
@@ -143,6 +144,11 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
     let hidden = summary.hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
+    let left_out = (summary.hidden_left_out > 0).then(|| {
+        let more = wording::thousands(summary.hidden_left_out);
+        format!("{more} more places, not listed")
+    });
+    let hidden = hidden.chain(left_out);
     let links = summary.links.iter();
     let links = links.map(|link| {
         let through = link.through.iter().map(|path| path.display().to_string());
@@ -193,7 +199,10 @@ pub fn trusted_skills(entries: &[TrustEntry]) -> Value {
         .iter()
         .map(|entry| match entry {
             TrustEntry::Record(record) => {
-                json!({ "path": record.path, "digest": record.digest, "since": record.since })
+                json!({
+                    "path": record.path, "kind": record.kind.map(TrustKind::name),
+                    "digest": record.digest, "since": record.since,
+                })
             }
             TrustEntry::Damaged { path, why } => {
                 json!({ "record": path, "damaged": why.to_string() })

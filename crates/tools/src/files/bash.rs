@@ -86,6 +86,7 @@ impl Tool for Bash {
             profile.readable.push(skill.clone());
             profile.protected.push(skill);
         }
+        profile.hidden.extend(context.skill_repositories());
         if let Some(wanted) = number(input, "timeout_ms") {
             profile.limits.deadline_ms = wanted.clamp(1, MAX_DEADLINE);
         }

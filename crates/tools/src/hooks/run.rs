@@ -301,7 +301,7 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
         .services
         .trust
         .as_ref()
-        .map(|store| store.state(place))
+        .map(|store| store.state(trust.kind, place))
     {
         Some(Ok(TrustState::Trusted(record))) if record.digest == trust.digest => None,
         _ => Some("the skill changed since it was loaded, or is no longer trusted".into()),
