@@ -176,6 +176,7 @@ pub(crate) enum Command {
     Show(commands::show::ShowArgs),
     Prompt(commands::prompt::PromptArgs),
     Why(commands::why::WhyArgs),
+    Agent(commands::agent::AgentArgs),
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
     Session(commands::session::SessionArgs),

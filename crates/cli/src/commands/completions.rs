@@ -139,6 +139,16 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
     names.map(CompletionCandidate::new).collect()
 }
 
+/// Returns the names of agents and teams.
+pub(crate) fn agent_names() -> Vec<CompletionCandidate> {
+    let agents = super::agent::Agents::read(&Environment::read());
+    let names = agents.roster.entries().iter();
+    let names = names.filter(|entry| entry.shadowed_by.is_none() && is_harmless(&entry.name));
+    names
+        .map(|entry| CompletionCandidate::new(&*entry.name))
+        .collect()
+}
+
 /// Returns the commands and help topics.
 pub(crate) fn subjects() -> Vec<CompletionCandidate> {
     let root = args::command();

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod agent;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;

@@ -3,6 +3,7 @@
 //! The command line and all other interfaces for programs use the same documents. Each document has
 //! a `"schema"` with a version number; within one version, fields are only added.
 
+mod agents;
 mod find;
 mod list;
 mod permissions;
@@ -12,6 +13,7 @@ mod skill;
 mod stats_and_prompt;
 mod why;
 
+pub use agents::{agent, agent_findings, agents, selection_text};
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use permissions::{

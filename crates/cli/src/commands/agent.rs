@@ -1,0 +1,263 @@
+//! `prowess agent`
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use prowess::inspect::{self, selection_text};
+use prowess_diag::{FileReport, Severity, theme, wording};
+use prowess_flow::{AgentRoster, PromptSource, RosterEntry};
+use prowess_registry::agent_files;
+
+use crate::commands::completions;
+use crate::env::Environment;
+use crate::output::{Cell, Exit, Failure, Printer, Table};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List and show agents, teams and crews\n\nReads the agents of Claude Code, Copilot, OpenCode, Gemini CLI and Codex, the teams of Planck, the crews of skilled_crew and the subagents of core-agent, in this project and in your home folder.",
+    after_help = "\
+Examples:
+  prowess agent list                      list agents and teams
+  prowess agent show reviewer             show what an agent is told and may use"
+)]
+pub(crate) struct AgentArgs {
+    #[command(subcommand)]
+    pub(crate) command: AgentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    #[command(alias = "ls")]
+    List(AgentListArgs),
+    Show(AgentShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List agents and teams, their origin and which are shadowed\n\nIf several agents have the same name, the one of the project wins. The others can be addressed by a qualified name, e.g. `user:reviewer`.",
+    after_help = "\
+Examples:
+  prowess agent list                      list agents and teams
+  prowess agent list --all                include shadowed agents and members of teams
+  prowess agent list --json               the same as JSON, with all findings"
+)]
+pub(crate) struct AgentListArgs {
+    /// Include shadowed agents and members of teams
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show an agent: its instructions, and what it may use",
+    after_help = "\
+Examples:
+  prowess agent show reviewer             show an agent
+  prowess agent show user:reviewer        the one of your home folder
+  prowess agent show build-team/Builder   a member of a team
+  prowess agent show reviewer --json      the same as JSON"
+)]
+pub(crate) struct AgentShowArgs {
+    /// The name of an agent or a team
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::agent_names))]
+    pub(crate) name: String,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(
+    args: &AgentArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    match &args.command {
+        AgentCommand::List(args) => list(args, environment, printer),
+        AgentCommand::Show(args) => show(args, environment, printer),
+    }
+}
+
+/// The agents that are visible from the current folder.
+pub(crate) struct Agents {
+    pub(crate) roster: AgentRoster,
+    reports: Vec<FileReport>,
+}
+
+impl Agents {
+    /// Reads the agent files.
+    pub(crate) fn read(environment: &Environment) -> Self {
+        let mut files = agent_files(&environment.place());
+        let mut reports = Vec::new();
+        for found in &mut files {
+            for mut report in std::mem::take(&mut found.file.reports) {
+                let path = found.root.join(&report.path);
+                let shown = path.strip_prefix(&environment.current).unwrap_or(&path);
+                report.path = shown.display().to_string();
+                reports.push(report);
+            }
+        }
+        let files = files.into_iter().map(|found| (found.scope, found.file));
+        Self {
+            roster: AgentRoster::new(files),
+            reports,
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Result<&RosterEntry, Failure> {
+        self.roster.resolve(name).map_err(|missing| {
+            let error = Failure::new(format!("no agent named {}", wording::tick(name)));
+            match missing.near {
+                Some(near) => error.hint(format!("did you mean {}?", wording::tick(near))),
+                None => error.hint("list all agents with `prowess agent list`"),
+            }
+        })
+    }
+}
+
+fn list(
+    args: &AgentListArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let agents = Agents::read(environment);
+    let entries = agents.roster.entries();
+    if args.json {
+        let findings = inspect::agent_findings(&agents.reports);
+        printer.json(&inspect::agents(entries, findings))?;
+        return Ok(Exit::Done);
+    }
+    let is_shown = |entry: &&RosterEntry| {
+        let is_member = entry.team().is_none() && entry.name.contains('/');
+        args.all || (entry.shadowed_by.is_none() && !is_member)
+    };
+    let shown: Vec<&RosterEntry> = entries.iter().filter(is_shown).collect();
+    if shown.is_empty() {
+        let hint = "create one in `.claude/agents/NAME.md`";
+        printer.note("no agents in this project or in your home folder", hint);
+    } else {
+        let mut table = Table::new(&["NAME", "FROM", "MODEL", "DESCRIPTION"]);
+        for entry in &shown {
+            table.row(row(entry));
+        }
+        printer.answer(&table.render(printer.width()))?;
+    }
+    let left_out = entries.len() - shown.len();
+    if left_out > 0 {
+        let more = wording::count(left_out, "shadowed agent or member");
+        printer.status(&format!("{more} left out; list them with `--all`"));
+    }
+    warn_of_findings(&agents.reports, printer);
+    Ok(Exit::Done)
+}
+
+fn row(entry: &RosterEntry) -> Vec<Cell> {
+    let (agent, team) = (entry.agent(), entry.team());
+    let dim = theme::DIM;
+    let mut from = format!("{} {}", entry.scope.as_str(), entry.file.dialect.as_str());
+    if entry.shadowed_by.is_some() {
+        from.push_str(" (shadowed)");
+    }
+    let description = team
+        .and_then(|team| team.description.clone())
+        .or_else(|| agent.map(|agent| agent.description.clone()))
+        .unwrap_or_default();
+    let description = match team {
+        Some(_) => {
+            let names: Vec<&str> = entry
+                .file
+                .agents
+                .iter()
+                .map(|agent| agent.name.as_str())
+                .collect();
+            format!("{description} [{}]", names.join(", "))
+        }
+        None => description.into(),
+    };
+    vec![
+        Cell::styled(&entry.name, theme::ACCENT.on_default()),
+        Cell::styled(&from, dim),
+        Cell::styled(
+            &agent.map(|agent| agent.model.spec()).unwrap_or_default(),
+            dim,
+        ),
+        Cell::new(prowess_catalog::skill::one_line(&description).trim()),
+    ]
+}
+
+fn show(
+    args: &AgentShowArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let agents = Agents::read(environment);
+    let entry = agents.resolve(&args.name)?;
+    if args.json {
+        printer.json(&inspect::agent(entry))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["", ""]).wrapping();
+    let mut line = |key: &str, value: &str| {
+        if !value.is_empty() {
+            let key = Cell::styled(key, theme::DIM);
+            table.row(vec![key, Cell::new(value)]);
+        }
+    };
+    line("name", &entry.name);
+    let from = format!("{} {}", entry.scope.as_str(), entry.file.dialect.as_str());
+    line("from", &from);
+    line("file", &entry.file.path);
+    if let Some(team) = entry.team() {
+        let members = entry.file.agents.iter().map(|agent| agent.name.as_str());
+        line("members", &members.collect::<Vec<_>>().join(", "));
+        let commands = team
+            .commands
+            .iter()
+            .map(|command| format!("/{}", command.name));
+        line("commands", &commands.collect::<Vec<_>>().join(", "));
+    }
+    let mut prompt = "";
+    if let Some(agent) = entry.agent() {
+        line("description", &agent.description);
+        line("model", &agent.model.spec());
+        line("effort", agent.effort.as_deref().unwrap_or_default());
+        line("tools", &selection_text(&agent.tools));
+        line("servers", &selection_text(&agent.servers));
+        line("skills", &selection_text(&agent.skills));
+        line("preloads", &agent.preload.join(", "));
+        line("may start", &selection_text(&agent.calls));
+        if agent.is_read_only {
+            line("access", "read-only tools");
+        }
+        if let Some(turns) = agent.limits.turns {
+            line("limit", &wording::count(turns as usize, "turn"));
+        }
+        line("no effect", &agent.ignored.join(", "));
+        if let PromptSource::File(path) = &agent.prompt_source {
+            line("prompt", path);
+        }
+        prompt = &agent.prompt;
+    }
+    printer.answer(&table.render(printer.width()))?;
+    if !prompt.is_empty() {
+        printer.answer("\n")?;
+        printer.foreign(&format!("{prompt}\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Counts the findings in agent files.
+fn warn_of_findings(reports: &[FileReport], printer: &Printer) {
+    let is_serious = |severity: Severity| severity > Severity::Note;
+    let serious = reports.iter().filter(|report| {
+        let mut findings = report.diagnostics.iter();
+        findings.any(|finding| is_serious(finding.severity))
+    });
+    let paths: Vec<&str> = serious.map(|report| report.path.as_str()).collect();
+    if let Some(first) = paths.first() {
+        let files = wording::count(paths.len(), "agent file");
+        let command = wording::command(["prowess", "validate", first]);
+        printer.warn(&format!("{files} with findings; run `{command}`"));
+    }
+}
