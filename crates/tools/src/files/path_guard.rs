@@ -173,7 +173,7 @@ impl<'w> PathGuard<'w> {
             .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
         let edits_project = real.parent() == Some(&*self.workspace) && real.exists();
         let roots = self.context.services.registry.searched_folders();
-        roots.iter().map(|root| settled(root)).any(|root| {
+        roots.iter().map(|root| settled(&root.path)).any(|root| {
             let is_around = self.workspace.starts_with(&root);
             real.starts_with(&root) && (!is_around || makes_skill && !edits_project)
         })
@@ -572,6 +572,6 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
 
 /// Returns the real path of one of our own folders, or the path as written if it cannot be
 /// resolved.
-fn settled(path: &Path) -> PathBuf {
+pub(crate) fn settled(path: &Path) -> PathBuf {
     settle(path).map_or_else(|_| path.to_owned(), |(real, _)| real)
 }
