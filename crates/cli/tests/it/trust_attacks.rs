@@ -688,6 +688,106 @@ fn names_are_skills_before_they_are_folders() {
     assert_eq!(state["skills"][0]["state"], "not trusted", "{state}");
 }
 
+/// A skill had a grant for a link into its repository, which the digest leaves out.
+#[test]
+fn repository_of_a_skill_is_neither_run_nor_trusted() {
+    let world = world();
+    let tools = "Bash(${CLAUDE_SKILL_DIR}/run.sh) Bash(.agents/skills/rel/run.sh)";
+    world.file(in_skills("rel", "SKILL.md"), skill("rel", tools, "Run it."));
+    for file in ["HEAD", "objects/x", "refs/x"] {
+        world.file(in_skills("rel", &format!(".git/{file}")), "x");
+    }
+    let script = in_skills("rel", ".git/x.sh");
+    world.file_with_mode(&script, "#!/bin/sh\necho RAN-42\n", 0o755);
+    world.link(&in_skills("rel", "run.sh"), ".git/x.sh");
+    let state = || {
+        let document = world.run(&["trust", "rel", "--json"]).expect(0).json();
+        document["skills"][0].clone()
+    };
+    assert_eq!(state()["links"][0]["from"], "run.sh", "{}", state());
+    trust(&world, ".", "rel");
+    let path = world.path(in_skills("rel", "run.sh"));
+    let calls = [path.to_str().unwrap(), ".agents/skills/rel/run.sh"]
+        .map(|command| json!({"name": "bash", "input": {"command": command}}));
+    let turns = [
+        json!({"calls": [{"name": "load_skill", "input": {"name": "rel"}}]}),
+        json!({ "calls": calls }),
+        json!({"text": "done"}),
+    ];
+    let text: String = turns.iter().map(|turn| format!("{turn}\n")).collect();
+    let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
+    let line = ["run", "--task", "go", "--model", &model, "--json"];
+    let output = world.run(&line).stdout;
+    assert!(output.contains("run.sh"), "{output}");
+    assert!(!output.contains("RAN-42"), "{output}");
+    // What the link leads to is part of the digest.
+    world.file_with_mode(&script, "#!/bin/sh\necho OTHER\n", 0o755);
+    assert_ne!(state()["state"], "trusted");
+}
+
+/// A skill in a folder whose name is a pattern had grants for other folders.
+#[test]
+fn folder_names_with_patterns_make_grants_invalid() {
+    let world = world();
+    let tools = "Bash(${CLAUDE_SKILL_DIR}/run.sh)";
+    world.file(in_skills("a*", "SKILL.md"), skill("fmt", tools, "Run it."));
+    let document = world.run(&["trust", "fmt", "--json"]).expect(0).json();
+    let grant = &document["skills"][0]["grants"][0];
+    let fault = grant["fault"].as_str().unwrap_or_default();
+    assert!(
+        fault.contains("characters with a meaning in rules"),
+        "{grant}"
+    );
+    trust(&world, ".", "fmt");
+    let script = in_skills("ab", "run.sh");
+    let other = world.file_with_mode(&script, "#!/bin/sh\n", 0o755);
+    let line = ["policy", "check", "--skill", "fmt", "--"];
+    let line = line.into_iter().chain(other.to_str());
+    let checked = world.run(&line.collect::<Vec<_>>());
+    assert!(!checked.stdout.starts_with("allow"), "{}", checked.stdout);
+}
+
+/// `bin/*` allows a copy of a shell in the folder to run everything.
+#[test]
+fn interpreters_behind_patterns_and_wrappers_are_shown() {
+    let world = world();
+    let tools = "Bash(${CLAUDE_SKILL_DIR}/bin/*) Bash(timeout 9 ${CLAUDE_SKILL_DIR}/bin/fmt:*) Bash(${CLAUDE_SKILL_DIR}/lib/*)";
+    world.file(in_skills("u", "SKILL.md"), skill("u", tools, "Run it."));
+    world.file_with_mode(&in_skills("u", "lib/x"), "#!/bin/sh\n", 0o755);
+    let shell = std::fs::read("/bin/sh").unwrap();
+    for name in ["copy", "link"] {
+        let file = in_skills("u", "bin/fmt");
+        let _ = std::fs::remove_file(world.path(&file));
+        match name {
+            "copy" => world.file_with_mode(&file, &shell, 0o755),
+            _ => world.link(&file, "/bin/sh"),
+        };
+        let document = world.run(&["trust", "u", "--json"]).expect(0).json();
+        let grants = document["skills"][0]["grants"].as_array().unwrap();
+        let found: Vec<&Value> = grants.iter().map(|grant| &grant["unrestricted"]).collect();
+        assert_eq!(found, [&json!(true), &json!(true), &json!(false)], "{name}");
+    }
+}
+
+/// Comments in many files left the hidden text of SKILL.md out of the summary.
+#[test]
+fn hidden_text_is_listed_completely_and_by_kind() {
+    let world = world();
+    let body = "a\u{202e}b\u{e0041}\u{e0042} \u{1b}[2J";
+    world.file(in_skills("h", "SKILL.md"), skill("h", "Read", body));
+    for n in 0..66 {
+        world.file(in_skills("h", &format!("A{n:02}.md")), "<!-- license -->\n");
+    }
+    let document = world.run(&["trust", "h", "--json"]).expect(0).json();
+    let hidden = document["skills"][0]["hidden"].as_array().unwrap();
+    let main = hidden.iter().filter(|found| found["file"] == "SKILL.md");
+    assert_eq!((main.count(), hidden.len()), (3, 69));
+    let shown = world.run(&["trust", "h"]).expect(3).stdout;
+    for what in ["text direction", "invisible characters", "escape sequences"] {
+        assert!(shown.contains(what), "{what}: {shown}");
+    }
+}
+
 /// A skill whose text is `skill.md` was listed, but could not be trusted.
 #[test]
 fn skill_with_a_lower_case_file_can_be_trusted() {
