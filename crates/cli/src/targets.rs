@@ -36,35 +36,6 @@ pub(crate) enum Meant {
     },
 }
 
-/// Resolves the name of a visible skill, or a path. Names of skills on disk take precedence, as for
-/// the commands that use a skill: a folder of the project cannot take the place of a skill.
-pub(crate) fn resolve_skill(
-    typed: &Path,
-    global: &GlobalArgs,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<Meant, Failure> {
-    let name = typed.to_str().filter(|name| !name.contains('/'));
-    let Some(name) = name.filter(|_| typed.symlink_metadata().is_ok()) else {
-        return resolve(typed, global, environment, printer);
-    };
-    let library = Library::open(global, environment, printer)?;
-    let catalog = library.catalog();
-    let entry = catalog.resolve(name).ok();
-    let Some(entry) = entry.filter(|entry| entry.skill.form != SkillForm::Memory) else {
-        return resolve(typed, global, environment, printer);
-    };
-    let place = entry.skill.path().and_then(|path| path.canonicalize().ok());
-    if place.is_none() || place != typed.canonicalize().ok() {
-        printer.warn(&format!(
-            "{} refers to the skill; for the path, type {}",
-            wording::tick(name),
-            wording::tick(format!("./{name}"))
-        ));
-    }
-    meant_by(name, entry, &library, environment, printer)
-}
-
 /// Resolves a path or the name of a visible skill. Paths take precedence.
 pub(crate) fn resolve(
     typed: &Path,
@@ -116,8 +87,33 @@ pub(crate) fn resolve(
     };
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    match catalog.resolve(name) {
-        Ok(entry) => meant_by(name, entry, &library, environment, printer),
+    let resolved = catalog.resolve(name);
+    if let Ok(entry) = resolved {
+        warn_of_namesakes(name, entry, &catalog, environment, printer);
+    }
+    match resolved {
+        Ok(entry) if entry.skill.form == SkillForm::Memory => {
+            let text = library.registry.text(&entry.skill.id).map_err(|error| {
+                Failure::new(format!("cannot read {}", wording::tick(name))).cause(error)
+            })?;
+            Ok(Meant::Memory {
+                location: entry.skill.location.to_string(),
+                text,
+            })
+        }
+        Ok(entry) => {
+            let file = entry.skill.location.path().into_owned();
+            let Some(folder) = library.registry.open_folder(&entry.skill) else {
+                return Ok(Meant::Path(file));
+            };
+            let folder = folder.map_err(|error| {
+                Failure::new(format!("cannot read {}", wording::tick(name))).cause(error)
+            })?;
+            Ok(Meant::Skill {
+                path: file.parent().map_or_else(|| file.clone(), Path::to_owned),
+                folder,
+            })
+        }
         Err(fault) if fault.near.is_empty() && near.is_some() => {
             let error = Failure::new(format!("no path or skill named `{name}`"));
             Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
@@ -138,33 +134,6 @@ pub(crate) fn resolve(
             }
         }
     }
-}
-
-/// Returns the files of a skill that a name refers to.
-fn meant_by(
-    name: &str,
-    entry: &CatalogEntry,
-    library: &Library,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<Meant, Failure> {
-    warn_of_namesakes(name, entry, &library.catalog(), environment, printer);
-    let unreadable = || Failure::new(format!("cannot read {}", wording::tick(name)));
-    if entry.skill.form == SkillForm::Memory {
-        let text = library.registry.text(&entry.skill.id);
-        return Ok(Meant::Memory {
-            location: entry.skill.location.to_string(),
-            text: text.map_err(|error| unreadable().cause(error))?,
-        });
-    }
-    let file = entry.skill.location.path().into_owned();
-    let Some(folder) = library.registry.open_folder(&entry.skill) else {
-        return Ok(Meant::Path(file));
-    };
-    Ok(Meant::Skill {
-        path: file.parent().map_or_else(|| file.clone(), Path::to_owned),
-        folder: folder.map_err(|error| unreadable().cause(error))?,
-    })
 }
 
 /// Warns about skills whose folder has the given name, but which have another name.

@@ -143,17 +143,12 @@ impl PermissionRules {
                     source,
                 });
             }
-            Err(fault) => self.add_invalid(effect, fault, source),
+            Err(fault) => self.unread.push(InvalidRule {
+                effect,
+                fault,
+                source,
+            }),
         }
-    }
-
-    /// Adds a rule that is invalid for a reason that only the caller knows.
-    pub fn add_invalid(&mut self, effect: Effect, fault: RuleFault, source: RuleSource) {
-        self.unread.push(InvalidRule {
-            effect,
-            fault,
-            source,
-        });
     }
 
     /// Creates the rules of a skill from its `allowed-tools` and `disallowed-tools`.

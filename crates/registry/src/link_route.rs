@@ -10,8 +10,6 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
-use crate::digest::LEFT_OUT;
-
 /// Maximum number of links that are followed.
 const MAX_LINKS: usize = 40;
 /// Maximum number of parts of a path.
@@ -28,12 +26,6 @@ pub struct OutsideRoute {
     targets: Vec<Vec<u8>>,
     /// The end of the route, without links. `None` if it does not exist.
     end: Option<PathBuf>,
-}
-
-/// Returns `true` if the digest of a skill covers a path: it is in the skill's folder, and not in its
-/// repository.
-fn is_covered(path: &Path, folder: &Path) -> bool {
-    path.starts_with(folder) && !path.starts_with(folder.join(LEFT_OUT))
 }
 
 /// Follows a link. `folder` is the real path of the skill's folder, `link` a path below it whose
@@ -69,7 +61,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         let Ok(target) = std::fs::read_link(&next) else {
             return Some(route);
         };
-        if !is_covered(&next, folder) {
+        if !next.starts_with(folder) {
             route.through.push(next);
         }
         if target.is_absolute() {
@@ -80,7 +72,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         }
         route.targets.push(target.into_os_string().into_vec());
     }
-    let is_inside = is_covered(&current, folder) && route.through.is_empty();
+    let is_inside = current.starts_with(folder) && route.through.is_empty();
     route.end = Some(current);
     (!is_inside).then_some(route)
 }
@@ -97,7 +89,7 @@ fn parts_of(path: &Path) -> VecDeque<OsString> {
 impl OutsideRoute {
     /// Returns `true` if the link leads to a folder outside, whose files no digest covers.
     pub fn leads_to_folder(&self, folder: &Path) -> bool {
-        let is_outside = |end: &&PathBuf| !is_covered(end, folder) && end.is_dir();
+        let is_outside = |end: &&PathBuf| !end.starts_with(folder) && end.is_dir();
         self.end.as_ref().is_some_and(|end| is_outside(&end))
     }
 
@@ -177,9 +169,6 @@ mod tests {
         std::fs::write(folder.join("real/run.sh"), "x").unwrap();
         symlink("../skill/real/run.sh", root.join("tools/current")).unwrap();
         symlink("skill/real", root.join("loop-back")).unwrap();
-        std::fs::create_dir(folder.join(".git")).unwrap();
-        std::fs::write(folder.join(".git/x.sh"), "x").unwrap();
-        symlink("../real/run.sh", folder.join(".git/back")).unwrap();
         for (name, target, expected) in [
             ("plain", "real/run.sh", None),
             ("folder", "real", None),
@@ -190,12 +179,6 @@ mod tests {
             ("hop-folder", "../loop-back", Some(vec!["loop-back"])),
             ("hop-inside", "../loop-back/run.sh", Some(vec!["loop-back"])),
             ("twice", "hop", Some(vec!["tools/current"])),
-            ("repository", ".git/x.sh", Some(vec![])),
-            (
-                "from-repository",
-                ".git/back",
-                Some(vec!["skill/.git/back"]),
-            ),
             ("out", "../tools", Some(vec![])),
             ("gone", "../gone", Some(vec![])),
             ("circle", "circle", Some(vec![])),

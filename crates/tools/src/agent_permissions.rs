@@ -132,22 +132,19 @@ impl ToolContext {
     }
 
     /// Returns the decision of the gate. A rule may use core-agent's name of an MCP tool
-    /// (`jira_get_issue` for `mcp__jira__get_issue`). An allow rule applies only if no other tool has
-    /// that name; other rules apply to all tools that have it, because a server chooses the names.
+    /// (`jira_get_issue` for `mcp__jira__get_issue`) if no other tool has that name.
     fn decide(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         let mut decision = self.gate().decide(action, actor);
         let known = self.settings.known_tools.as_deref().unwrap_or_default();
         if let GateAction::Tool { name, arguments } = action {
-            for other_name in names::server_names(name) {
-                let is_only = names::server_tool(&other_name, known) == Some(*name);
+            for name in names::server_names(name, known) {
                 let action = GateAction::Tool {
-                    name: &other_name,
+                    name: &name,
                     arguments,
                 };
                 let other = self.gate().decide(&action, actor);
                 // Without a rule, the name makes no difference.
                 if other.rule.is_some()
-                    && (is_only || other.verdict != Verdict::Allow)
                     && (decision.rule.is_none() || other.verdict > decision.verdict)
                 {
                     decision = other;

@@ -91,7 +91,7 @@ pub(crate) fn server_tool<'k, T: AsRef<str>>(name: &str, known: &'k [T]) -> Opti
 }
 
 /// Returns `true` if core-agent calls a tool of an MCP server by this name.
-pub(crate) fn is_called(tool: &str, name: &str) -> bool {
+fn is_called(tool: &str, name: &str) -> bool {
     let parts = tool
         .strip_prefix("mcp__")
         .and_then(|rest| rest.split_once("__"));
@@ -103,9 +103,8 @@ pub(crate) fn is_called(tool: &str, name: &str) -> bool {
     })
 }
 
-/// Returns the names in core-agent's spelling that may stand for a tool of an MCP server. Another
-/// tool may have the same name: [`server_tool`] returns the only one.
-pub(crate) fn server_names(tool: &str) -> Vec<String> {
+/// Returns the names in core-agent's spelling that stand for a tool of an MCP server.
+pub(crate) fn server_names<T: AsRef<str>>(tool: &str, known: &[T]) -> Vec<String> {
     let parts = tool
         .strip_prefix("mcp__")
         .and_then(|rest| rest.split_once("__"));
@@ -115,7 +114,7 @@ pub(crate) fn server_names(tool: &str) -> Vec<String> {
     let names = [format!("{server}_{own}"), own.to_owned()];
     names
         .into_iter()
-        .filter(|name| is_called(tool, name))
+        .filter(|name| server_tool(name, known) == Some(tool))
         .collect()
 }
 
@@ -220,11 +219,11 @@ mod tests {
         ] {
             check(name, &[plain], None);
         }
-        assert_eq!(server_names(plain), ["jira_get_issue"]);
+        assert_eq!(server_names(plain, &[plain]), ["jira_get_issue"]);
         assert_eq!(
-            server_names(twice),
+            server_names(twice, &[twice]),
             ["jira_jira_get_issue", "jira_get_issue"]
         );
-        assert_eq!(server_names("read"), [] as [&str; 0]);
+        assert_eq!(server_names("read", &["read"]), [] as [&str; 0]);
     }
 }

@@ -192,12 +192,12 @@ impl SkillSnapshot {
             .allowed
             .iter_mut()
             .for_each(|allowed| allowed.extend(tools.clone()));
-        let banned = |name: &Box<str>| {
-            let called = known.iter().filter(|tool| names::is_called(tool, name));
-            let called = called.map(|tool| &**tool);
-            called.chain(meant(name)).map(Box::from).collect::<Vec<_>>()
-        };
-        let bans: Vec<Box<str>> = effects.disallowed.iter().flat_map(banned).collect();
+        let bans: Vec<Box<str>> = effects
+            .disallowed
+            .iter()
+            .filter_map(|name| meant(name))
+            .map(Box::from)
+            .collect();
         effects.disallowed.extend(bans);
         missing.sort();
         missing.dedup();

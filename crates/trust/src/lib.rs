@@ -12,8 +12,8 @@ mod summary;
 
 pub use skill_trust::{SkillRole, SkillTrust, is_required};
 pub use store::{
-    FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,
-    TrustStore, digest_of,
+    FileChange, TrustEntry, TrustError, TrustRecord, TrustRecordError, TrustState, TrustStore,
+    digest_of,
 };
 pub use summary::{
     GrantLine, HiddenText, HookLine, OutsideLink, TrustSummary, main_file_in, summarise,

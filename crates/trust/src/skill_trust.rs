@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Scope, Skill};
-use prowess_policy::{Actor, Effect, PermissionRules, RuleFault, RuleSource, SkillActor};
+use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
 use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
@@ -63,10 +63,7 @@ impl SkillTrust {
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
                 let source = RuleSource::Skill(skill.name.clone());
-                match with_folder(&token.text, place.as_deref()) {
-                    Ok(rule) => tools.add(effect, &rule, source),
-                    Err(fault) => tools.add_invalid(effect, fault, source),
-                }
+                tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }
         }
         Ok(Self {
@@ -118,31 +115,18 @@ impl SkillTrust {
     }
 }
 
-/// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`. It is
-/// an error if the path of the folder has characters with a meaning in rules: as a pattern, it would
-/// match other folders.
-pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> Result<String, RuleFault> {
-    const VARIABLES: [&str; 3] = [
+/// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
+pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
+    let Some(folder) = place.and_then(Path::to_str) else {
+        return rule.to_owned();
+    };
+    [
         "${CLAUDE_SKILL_DIR}",
         "${PROWESS_SKILL_DIR}",
         "${AGENTICK_SKILL_DIR}",
-    ];
-    const SPECIAL: [char; 20] = [
-        '*', '?', '[', ']', '{', '}', '(', ')', '!', ':', ',', '"', '\'', '`', '\\', '$', ';', '&',
-        '|', '~',
-    ];
-    let Some(folder) = place.and_then(Path::to_str) else {
-        return Ok(rule.to_owned());
-    };
-    if folder.contains(SPECIAL) && VARIABLES.iter().any(|name| rule.contains(name)) {
-        return Err(RuleFault {
-            text: rule.chars().take(120).collect::<String>().into(),
-            why: "the path of the skill has characters with a meaning in rules; rename its folder"
-                .into(),
-        });
-    }
-    let replace = |rule: String, name: &&str| rule.replace(*name, folder);
-    Ok(VARIABLES.iter().fold(rule.to_owned(), replace))
+    ]
+    .iter()
+    .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
@@ -159,20 +143,6 @@ pub fn is_required(skill: &Skill) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_in_the_path_of_a_skill_do_not_widen_its_rules() {
-        let rule = "Bash(${CLAUDE_SKILL_DIR}/run.sh)";
-        let with = |folder: &str| with_folder(rule, Some(Path::new(folder))).ok();
-        assert_eq!(with("/p/ab").as_deref(), Some("Bash(/p/ab/run.sh)"));
-        for folder in [
-            "/p/a*", "/p/a?", "/p/[ab]", "/p/{a,b}", "/p/a)", "/p/a:*", "/p/$a",
-        ] {
-            assert_eq!(with(folder), None, "{folder}");
-        }
-        let other = with_folder("Bash(ls:*)", Some(Path::new("/p/a*")));
-        assert_eq!(other.ok().as_deref(), Some("Bash(ls:*)"));
-    }
 
     #[test]
     fn role_setting_and_list_decide_about_the_ceiling() {

@@ -69,29 +69,12 @@ pub enum TrustRecordError {
     /// The record is about another skill.
     #[error("it belongs to another path")]
     OtherPath,
-    /// The record is about another use of the file.
-    #[error("it belongs to another kind of file")]
-    OtherKind,
 }
 
-/// The use that a user trusted. A file that is trusted for one use is not trusted for another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TrustKind {
-    /// Its text and files are used as a skill.
-    #[default]
-    Skill,
-    /// The MCP servers that it names are started.
-    McpServers,
-}
-
-/// The record of a trusted skill, or of a trusted file with MCP servers.
+/// The record of a trusted skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     version: u32,
-    /// The use that was trusted.
-    #[serde(default)]
-    pub kind: TrustKind,
     /// The path of the skill.
     pub path: String,
     /// The digest over all its files.
@@ -158,7 +141,6 @@ pub enum TrustEntry {
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     folder: PathBuf,
-    kind: TrustKind,
 }
 
 impl TrustStore {
@@ -166,14 +148,7 @@ impl TrustStore {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            kind: TrustKind::Skill,
         }
-    }
-
-    /// Returns the same store for another use of files.
-    #[must_use]
-    pub fn of_kind(self, kind: TrustKind) -> Self {
-        Self { kind, ..self }
     }
 
     /// Returns the folder of the records.
@@ -217,13 +192,8 @@ impl TrustStore {
         };
         match read_record(&file) {
             Ok(None) => Err(TrustState::Never),
-            Ok(Some(record)) if record.path != spell(path) => {
-                Err(damaged(TrustRecordError::OtherPath))
-            }
-            Ok(Some(record)) if record.kind != self.kind => {
-                Err(damaged(TrustRecordError::OtherKind))
-            }
-            Ok(Some(record)) => Ok(record),
+            Ok(Some(record)) if record.path == spell(path) => Ok(record),
+            Ok(Some(_)) => Err(damaged(TrustRecordError::OtherPath)),
             Err(why) => Err(damaged(why)),
         }
     }
@@ -239,7 +209,6 @@ impl TrustStore {
         }
         let record = TrustRecord {
             version: VERSION,
-            kind: self.kind,
             path: spell(&path),
             digest,
             since: now,
@@ -298,13 +267,7 @@ impl TrustStore {
     }
 
     fn record_path(&self, skill: &Path) -> PathBuf {
-        // A path has no NUL character.
-        let kind: &[u8] = match self.kind {
-            TrustKind::Skill => b"",
-            TrustKind::McpServers => b"mcp-servers\0",
-        };
-        let name = Sha256::digest([kind, skill.as_os_str().as_bytes()].concat());
-        let name = hex(&name);
+        let name = hex(&Sha256::digest(skill.as_os_str().as_bytes()));
         self.folder.join(format!("{}.json", &name[..40]))
     }
 

@@ -1,6 +1,6 @@
 //! Summarises what trusting a skill would allow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use prowess_spec::parse;
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::yaml::YamlNode;
 
-use crate::disguise::DisguisedFiles;
+use crate::disguise;
 use crate::skill_trust::with_folder;
 use crate::store::{TrustError, digest_of};
 
@@ -25,8 +25,6 @@ use crate::store::{TrustError, digest_of};
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Maximum number of hosts, and of programs, to list.
 const MOST_NETWORK: usize = 10_000;
-/// Endings of Markdown files.
-const MARKDOWN: [&str; 4] = ["md", "markdown", "mdown", "mkd"];
 /// Text at the start of a line that is a comment.
 const COMMENTS: [&str; 6] = ["#", "//", "--", ";", "*", "<!--"];
 
@@ -56,7 +54,7 @@ pub struct TrustSummary {
     pub network_left_out: usize,
     /// Text that is not visible to a reader.
     pub hidden: Vec<HiddenText>,
-    /// Links whose target is outside its folder, or that are resolved through a link outside it.
+    /// Links that lead outside its folder, or pass the outside.
     pub links: Vec<OutsideLink>,
 }
 
@@ -82,8 +80,7 @@ pub struct HookLine {
     pub network: BTreeSet<String>,
 }
 
-/// A link whose target is outside the folder of its skill, or that is resolved through a link outside
-/// it.
+/// A link that leads outside the folder of its skill, or passes the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideLink {
     /// The link.
@@ -127,32 +124,29 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     // As the skill is named in a session; `skill` may be a relative path.
     let place = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
     let mut network = NetworkNames::default();
-    let mut notes = HiddenNotes::default();
     manifest(&text, &place, &mut network, &mut summary);
     let name = main.file_name().map(PathBuf::from).unwrap_or_default();
-    escaped(&name, &text, &mut notes);
-    let mut files = Vec::new();
+    escaped(&name, &text, &mut summary);
+    for grant in summary
+        .grants
+        .iter_mut()
+        .filter(|grant| !grant.unrestricted)
+    {
+        grant.unrestricted = disguise::is_interpreter(&grant.text, folder);
+    }
     if skill.is_dir() {
-        files = files_of(skill)?.1;
-        for file in &files {
+        let (_, files) = files_of(skill)?;
+        for file in files {
             summary.files += 1;
             summary.bytes += file.size;
-            let found = (&mut network, &mut notes, &mut summary);
-            self::file(folder, &file.path, file.kind, found);
+            self::file(folder, &file.path, file.kind, &mut network, &mut summary);
         }
     } else {
         summary.files = 1;
         summary.bytes = text.len() as u64;
         let name = skill.file_name().map(PathBuf::from).unwrap_or_default();
-        hidden(&name, &text, &mut notes);
+        hidden(&name, &text, &mut summary);
     }
-    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let disguised = DisguisedFiles::new(&absolute, files.iter().map(|file| &*file.path));
-    let mut grants = summary.grants.iter_mut();
-    for grant in grants.by_ref().filter(|grant| !grant.unrestricted) {
-        grant.unrestricted = disguised.are_allowed_by(&grant.text);
-    }
-    summary.hidden = notes.list();
     summary.network = network.names();
     summary.network_left_out = network.left_out;
     Ok(summary)
@@ -176,8 +170,8 @@ fn manifest(text: &[u8], place: &Path, network: &mut NetworkNames, summary: &mut
         .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
         // The rule in force, as in `SkillTrust::new`.
-        let rule = with_folder(&token.text, Some(place))
-            .and_then(|rule| PermissionRule::parse(&rule, Effect::Allow));
+        let rule = with_folder(&token.text, Some(place));
+        let rule = PermissionRule::parse(&rule, Effect::Allow);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),
             unrestricted: rule.as_ref().is_ok_and(PermissionRule::is_unrestricted),
@@ -238,7 +232,8 @@ fn file(
     folder: &Path,
     path: &Path,
     kind: FactKind,
-    (network, notes, summary): (&mut NetworkNames, &mut HiddenNotes, &mut TrustSummary),
+    network: &mut NetworkNames,
+    summary: &mut TrustSummary,
 ) {
     let full = folder.join(path);
     if kind == FactKind::Link {
@@ -260,7 +255,7 @@ fn file(
         network.add_text(&String::from_utf8_lossy(&content));
     }
     if !content.contains(&0) {
-        hidden(path, &content, notes);
+        hidden(path, &content, summary);
     }
 }
 
@@ -361,83 +356,46 @@ impl NetworkNames {
 }
 
 /// Collects characters that the frontmatter writes as escapes.
-fn escaped(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
+fn escaped(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     let parsed = parse(content);
     let entries = &parsed.manifest.entries;
     for (span, c, [before, after]) in escaped_with_neighbours(parsed.text, entries) {
         if let Some(what) = hidden_character(c, before, after) {
             let line = parsed.text[..span.range().start].matches('\n').count() + 1;
-            notes.add(path, line, what);
+            note(path, line, what, summary);
         }
     }
 }
 
 /// Describes a character that is not visible to a reader, with its neighbours. Returns `None` for
 /// any other.
-fn hidden_character(c: char, before: Option<char>, after: Option<char>) -> Option<HiddenKind> {
+fn hidden_character(c: char, before: Option<char>, after: Option<char>) -> Option<&'static str> {
     match c {
-        c if sanitize::is_bidi(c) => Some(HiddenKind::Direction),
+        c if sanitize::is_bidi(c) => Some("characters that reverse the text direction"),
         c if sanitize::is_invisible(c) && !sanitize::is_ordinary(c, before, after) => {
-            Some(HiddenKind::Invisible)
+            Some("invisible characters")
         }
-        '\u{1b}' | '\u{80}'..='\u{9f}' => Some(HiddenKind::Escape),
+        '\u{1b}' | '\u{80}'..='\u{9f}' => Some("terminal escape sequences"),
         _ => None,
     }
 }
 
-/// A kind of hidden text, the more telling ones first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum HiddenKind {
-    Escape,
-    Direction,
-    Invisible,
-    Comment,
-}
-
-impl HiddenKind {
-    fn describe(self) -> &'static str {
-        match self {
-            Self::Escape => "terminal escape sequences",
-            Self::Direction => "characters that reverse the text direction",
-            Self::Invisible => "invisible characters",
-            Self::Comment => "a comment that is hidden on a rendered page",
-        }
-    }
-}
-
-/// Findings about hidden text: the first line of each kind in each file. The number of files of a
-/// skill bounds it.
-#[derive(Debug, Default)]
-struct HiddenNotes {
-    lines: BTreeMap<(HiddenKind, PathBuf), usize>,
-}
-
-impl HiddenNotes {
-    fn add(&mut self, path: &Path, line: usize, what: HiddenKind) {
-        let first = self.lines.entry((what, path.to_owned())).or_insert(line);
-        *first = line.min(*first);
-    }
-
-    /// Returns all findings, the more telling kinds first.
-    fn list(self) -> Vec<HiddenText> {
-        let found = self.lines.into_iter();
-        found
-            .map(|((what, file), line)| HiddenText {
-                file,
-                line,
-                what: what.describe(),
-            })
-            .collect()
+/// Adds a finding about hidden text, one of each kind for a file.
+fn note(path: &Path, line: usize, what: &'static str, summary: &mut TrustSummary) {
+    const MOST: usize = 64;
+    let hidden = &mut summary.hidden;
+    if hidden.len() < MOST && !hidden.iter().any(|h| h.file == path && h.what == what) {
+        hidden.push(HiddenText {
+            file: path.to_owned(),
+            line,
+            what,
+        });
     }
 }
 
 /// Collects text that is not visible to a reader.
-fn hidden(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
+fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     let text = String::from_utf8_lossy(content);
-    let is_markdown = path.extension().is_some_and(|extension| {
-        let mut endings = MARKDOWN.iter();
-        endings.any(|known| extension.eq_ignore_ascii_case(known))
-    });
     for (at, line) in text.lines().enumerate() {
         let mut before = None;
         let mut rest = line.chars();
@@ -445,12 +403,13 @@ fn hidden(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
             let is_mark = c == '\u{feff}' && at == 0 && before.is_none();
             let what = hidden_character(c, before, rest.clone().next());
             if let Some(what) = what.filter(|_| !is_mark) {
-                notes.add(path, at + 1, what);
+                note(path, at + 1, what, summary);
             }
             before = Some(c);
         }
-        if is_markdown && line.contains("<!--") {
-            notes.add(path, at + 1, HiddenKind::Comment);
+        if path.extension().is_some_and(|extension| extension == "md") && line.contains("<!--") {
+            let what = "a comment that is hidden on a rendered page";
+            note(path, at + 1, what, summary);
         }
     }
 }
@@ -504,7 +463,7 @@ mod tests {
             .iter()
             .map(|h| (h.file.to_str().unwrap(), h.line))
             .collect();
-        assert_eq!(hidden, [("notes.txt", 2), ("SKILL.md", 11)]);
+        assert_eq!(hidden, [("SKILL.md", 11), ("notes.txt", 2)]);
         assert_eq!(
             summary.links,
             [OutsideLink {

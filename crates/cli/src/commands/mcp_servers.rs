@@ -11,7 +11,7 @@ use prowess::config::{
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
+use prowess_trust::{TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::approval_prompt::ask;
@@ -21,8 +21,6 @@ use crate::runtime_setup::{Setup, Variables, model_settings};
 const DIGITS: usize = "sha256:".len() + 16;
 /// Maximum number of files of the project that are named.
 const MOST_PROGRAMS: usize = 8;
-/// Maximum number of servers that the question repeats.
-const MOST_REPEATED: usize = 12;
 /// Programs that execute what a file of the project says, and those files.
 const PROJECT_FILES: &[(&[&str], &[&str])] = &[
     (
@@ -109,9 +107,10 @@ impl Setup {
         };
         let file = found.file(&path);
         // Read the file again after the trust check: the contents in use must be the trusted ones.
-        let is_trusted = |store: TrustStore| store.state(&path).is_ok_and(|it| it.is_trusted());
-        let trusted = self.is_own_file(&path)
-            && self.server_trust().is_some_and(is_trusted)
+        let trusted = self
+            .paths
+            .trust()
+            .is_some_and(|store| is_trusted(&store, &path))
             && read_mcp_file(&path) == file;
         if trusted {
             found.add_free(&file.servers, &taken, None, &self.variables);
@@ -124,23 +123,6 @@ impl Setup {
     /// Returns the `.mcp.json` of the project, if it has one.
     fn project_servers(&self) -> Option<PathBuf> {
         project_mcp_file(&self.paths.workspace, self.paths.home.as_deref())
-    }
-
-    /// Returns the store of the trust in files with servers.
-    fn server_trust(&self) -> Option<TrustStore> {
-        let store = self.paths.trust()?;
-        Some(store.of_kind(TrustKind::McpServers))
-    }
-
-    /// Returns `true` if a `.mcp.json` is a file of this project. Trust is bound to the real path of
-    /// the file, and programs start in the project: through a link, trust in the file of another
-    /// project would start programs of this one.
-    fn is_own_file(&self, file: &Path) -> bool {
-        let is_file = file.symlink_metadata().is_ok_and(|facts| facts.is_file());
-        let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
-        let workspace = self.paths.workspace.canonicalize().ok();
-        is_file
-            && matches!((folder, workspace), (Some(folder), Some(workspace)) if workspace.starts_with(&folder))
     }
 
     /// Starts the servers and adds their tools and skills. Dropping the returned value closes the
@@ -291,6 +273,10 @@ impl Configured {
     }
 }
 
+fn is_trusted(store: &TrustStore, file: &Path) -> bool {
+    store.state(file).is_ok_and(|state| state.is_trusted())
+}
+
 /// `prowess mcp list`
 pub(crate) fn list(args: &McpListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let found = setup.servers();
@@ -415,7 +401,7 @@ pub(crate) fn trust(
     setup: &Setup,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let store = setup.server_trust().ok_or_else(|| {
+    let store = setup.paths.trust().ok_or_else(|| {
         Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
     let Some(file) = setup.project_servers() else {
@@ -433,10 +419,6 @@ pub(crate) fn trust(
         };
         printer.status(&format!("Trust in {shown} {what}"));
         return Ok(Exit::Done);
-    }
-    if !setup.is_own_file(&file) {
-        let text = format!("cannot trust `{shown}`: it is a link");
-        return Err(Failure::new(sanitize::line(&text).into_owned()).hint("replace it with a file"));
     }
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
@@ -464,10 +446,7 @@ pub(crate) fn trust(
                 .hint("review it again with `prowess mcp trust`"));
         }
         None => {
-            let Some(answer) = ask(
-                &question(&file, short, &said.servers, printer.list_width()),
-                "y/N",
-            ) else {
+            let Some(answer) = ask("Trust this exact version?", "y/N") else {
                 let hint = format!(
                     "to trust this exact version, run `prowess mcp trust --digest {short}`"
                 );
@@ -540,24 +519,18 @@ fn summary(
     if takes_variables {
         text.push_str("\n${NAME} is replaced with the value of that environment variable.\n");
     }
-    if servers.iter().any(is_program) {
-        let own = project_programs(path, servers);
-        let shown = own.iter().take(MOST_PROGRAMS);
-        let mut shown: Vec<String> = shown.map(|it| wording::tick(review::line(it))).collect();
-        if let Some(more) = own
-            .len()
-            .checked_sub(MOST_PROGRAMS)
-            .filter(|more| *more > 0)
-        {
-            shown.push(format!("{} more", wording::thousands(more)));
-        }
-        let among = match &*shown {
-            [] => String::new(),
-            shown => format!(", among them {}", wording::all(shown)),
-        };
+    let own = project_programs(path, servers);
+    let is_program = |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
+    if !own.is_empty() {
+        let own = wording::all(own.iter().map(|name| wording::tick(review::line(name))));
         text.push_str(&format!(
-            "\nTrust covers this file only. The files of the project that these programs start or read can change without another prompt{among}.\n"
+            "\nTrust covers this file, not the files that it starts: {own} can change without another question.\n"
         ));
+    }
+    if servers.iter().any(is_program) {
+        text.push_str(
+            "\nThe same is true of every other file of the project that these programs read.\n",
+        );
     }
     text.push_str(
         "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
@@ -565,33 +538,8 @@ fn summary(
     text
 }
 
-/// Returns the question. It repeats the file and the servers: the summary may be longer than the
-/// screen.
-fn question(path: &Path, digest: &str, servers: &[McpServer], width: usize) -> String {
-    let (programs, addresses): (Vec<_>, Vec<_>) = servers.iter().partition(|it| is_program(it));
-    let all = programs.iter().map(|server| ("runs", server));
-    let all = all.chain(addresses.iter().map(|server| ("connects to", server)));
-    let mut text = format!("{}, {digest}\n", review::line(&path.display().to_string()));
-    for (what, server) in all.take(MOST_REPEATED) {
-        let line = format!("{} {what} {}", server.name, typed(server));
-        let line = wording::shorten(&review::line(&line), width.saturating_sub(4).max(40));
-        text.push_str(&format!("  {line}\n"));
-    }
-    if let Some(more) = servers
-        .len()
-        .checked_sub(MOST_REPEATED)
-        .filter(|more| *more > 0)
-    {
-        text.push_str(&format!("  and {}\n", wording::count(more, "more server")));
-    }
-    text + "Trust this exact version?"
-}
-
-fn is_program(server: &McpServer) -> bool {
-    matches!(server.transport, McpTransport::Program { .. })
-}
-
-/// Returns the files of the project that the servers may execute or read, as far as their words tell.
+/// Returns the files of the project that the servers may execute or read, as far as their words tell,
+/// at most [`MOST_PROGRAMS`].
 fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
     let project = file.parent().unwrap_or(Path::new(""));
     let mut names: Vec<String> = Vec::new();
@@ -610,7 +558,7 @@ fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
         let words = std::iter::once(command).chain(args);
         let found = words.flat_map(|word| candidates(word)).filter(is_own);
         for name in found {
-            if !names.contains(&name) {
+            if !names.contains(&name) && names.len() < MOST_PROGRAMS {
                 names.push(name);
             }
         }

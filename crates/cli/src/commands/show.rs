@@ -71,7 +71,7 @@ pub(crate) fn run(
                 .hint("expected `spec`, `claude-code` or `lenient`")
         })?,
     };
-    let (path, folder) = match targets::resolve_skill(&args.path, global, environment, printer)? {
+    let (path, folder) = match targets::resolve(&args.path, global, environment, printer)? {
         Meant::Path(path) => (path, None),
         Meant::Skill { path, folder } => (path, Some(folder)),
         Meant::Memory { location, text } => {

@@ -217,7 +217,7 @@ fn folder(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<PathBuf, Failure> {
-    match targets::resolve_skill(Path::new(typed), global, environment, printer)? {
+    match targets::resolve(Path::new(typed), global, environment, printer)? {
         Meant::Path(path) if path.is_dir() && !path.join(main_file_in(&path)).is_file() => {
             let shown = targets::display(&path, environment);
             Err(

@@ -4,7 +4,7 @@
 use prowess_test::server::{ServerStep, TestServer, sse};
 use serde_json::{Value, json};
 
-use crate::world::{Output, World};
+use crate::world::World;
 
 /// Returns a world with a second project, whose skills are served.
 fn world() -> World {
@@ -211,66 +211,6 @@ fn project_servers_need_trust() {
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
     assert_eq!(found["servers"][0]["state"], "untrusted", "{found}");
     world.run(&["mcp", "trust", "--revoke"]).expect(0);
-}
-
-/// Trust is bound to the file of one project, and to its use as a list of servers.
-#[test]
-fn trust_in_servers_is_not_inherited() {
-    let world = world();
-    let digest_of = |output: &Output| {
-        let rest = output.stderr.split("--digest ").nth(1).unwrap();
-        rest.split('`').next().unwrap().to_owned()
-    };
-    let server = json!({ "command": "sh", "args": ["-c", "touch ran"] });
-    let file = json!({ "task": "x", "mcpServers": { "shop": server } }).to_string();
-    world.file("../first/.mcp.json", &file);
-    world.folder("../first/.git");
-    let trust = |line: &[&str]| world.command(line).dir("../first").run();
-    let digest = digest_of(&trust(&["mcp", "trust"]).expect(3));
-    trust(&["mcp", "trust", "--digest", &digest]).expect(0);
-    let check = |what: &str| {
-        let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
-        assert_eq!(found["servers"][0]["state"], "untrusted", "{what}: {found}");
-        let run = ["run", "--task", "x", "--model", "echo"];
-        world.run(&run).expect(0);
-        assert!(!world.path("ran").exists(), "{what}");
-    };
-    // The file of another project, directly and through a linked folder.
-    world.link_to(".mcp.json", "../first/.mcp.json");
-    check("link");
-    let refused = world.run(&["mcp", "trust"]).expect(2);
-    assert!(
-        refused.stderr.contains("it is a link"),
-        "{}",
-        refused.stderr
-    );
-    world.link_to("other", "../first");
-    std::fs::remove_file(world.path(".mcp.json")).unwrap();
-    world.link(".mcp.json", "other/.mcp.json");
-    check("linked folder");
-    // A trusted slash command.
-    world.file(".claude/commands/deploy.md", &file);
-    let digest = digest_of(&world.run(&["trust", "deploy"]).expect(3));
-    world
-        .run(&["trust", "deploy", "--digest", &digest])
-        .expect(0);
-    for link in [true, false] {
-        std::fs::remove_file(world.path(".mcp.json")).unwrap();
-        if link {
-            world.link_to(".mcp.json", ".claude/commands/deploy.md");
-        } else {
-            let command = world.path(".claude/commands/deploy.md");
-            std::fs::hard_link(command, world.path(".mcp.json")).unwrap();
-        }
-        check("slash command");
-    }
-    // A trusted file with servers is no trusted slash command.
-    let digest = digest_of(&world.run(&["mcp", "trust"]).expect(3));
-    world.run(&["mcp", "trust", "--digest", &digest]).expect(0);
-    std::fs::remove_file(world.path(".claude/commands/deploy.md")).unwrap();
-    world.link_to(".claude/commands/deploy.md", ".mcp.json");
-    let state = world.run(&["trust", "deploy", "--json"]).expect(0).json();
-    assert_eq!(state["skills"][0]["state"], "not trusted", "{state}");
 }
 
 #[test]

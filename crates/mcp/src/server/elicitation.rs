@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_diag::review;
+use prowess_diag::sanitize;
 use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::ToolContext;
 use prowess_traits::{ApprovalRequest, Approver};
@@ -62,12 +62,12 @@ impl Approver for Asker {
 pub(crate) fn question_text(question: &ApprovalRequest<'_>) -> String {
     let mut text = format!(
         "Approval is needed: {}.\n",
-        review::line(&question.decision.reason)
+        sanitize::line(&question.decision.reason)
     );
     if let Some(skill) = question.skill {
-        text.push_str(&format!("Requested by skill {}.\n", review::line(skill)));
+        text.push_str(&format!("Requested by skill {}.\n", sanitize::line(skill)));
     }
-    text.push_str(&format!("Allow this?\n{}", review::text(question.what)));
+    text.push_str(&format!("Allow this?\n{}", sanitize::block(question.what)));
     text
 }
 
@@ -184,30 +184,5 @@ pub(crate) fn read_answer(content: &Value) -> Option<ApprovalAnswer> {
         "once" => Some(ApprovalAnswer::Once),
         "session" => Some(ApprovalAnswer::Session),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use prowess_policy::{Decision, Verdict};
-
-    use super::*;
-
-    #[test]
-    fn questions_hide_nothing_below_blank_lines() {
-        let blanks = "\u{2800}".repeat(200);
-        let what = format!("git status{}{blanks}touch pwned", "\n".repeat(61));
-        let text = question_text(&ApprovalRequest {
-            what: &what,
-            decision: &Decision::new(Verdict::Ask, "no rule allows it"),
-            skill: None,
-            action: None,
-        });
-        assert!(text.lines().count() < 8, "{text}");
-        assert!(text.contains("60 blank lines"), "{text}");
-        assert!(
-            text.contains("200 × U+2800") && text.contains("touch pwned"),
-            "{text}"
-        );
     }
 }

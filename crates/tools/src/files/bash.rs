@@ -7,7 +7,6 @@
 use crate::command_output::{CommandOutput, MAX_COMMAND, write_hint};
 use crate::input::{number, object, text};
 use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
-use prowess_registry::digest::repository_of;
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
@@ -84,11 +83,6 @@ impl Tool for Bash {
             .map_err(|decision| ToolError::denied("The command", &decision))?;
         let mut profile = context.profile(None);
         for skill in skill_folders(context, loaded) {
-            // Trust does not cover a skill's repository, and the skill may have a grant for a link
-            // into it.
-            if skill != *folder {
-                profile.hidden.extend(repository_of(&skill));
-            }
             profile.readable.push(skill.clone());
             profile.protected.push(skill);
         }

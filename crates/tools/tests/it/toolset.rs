@@ -1,7 +1,7 @@
 //! The tools of an agent.
 
 use prowess_catalog::VisibilityOverride;
-use prowess_policy::{ApprovalAnswer, Effect, GateAction, PermissionMode, Verdict};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{Loaded, Role, ToolContext, ToolSelection, Toolset};
 use serde_json::json;
@@ -164,42 +164,4 @@ fn tools_denied_by_name_are_not_declared() {
     assert!(load(&context, json!({"name": "a"})).is_ok());
     assert!(load(&context, json!({"nam": "a"})).is_err());
     assert_eq!((yes.asked(), runner.ran()), (1, 0));
-}
-
-/// A server chooses the names of its tools, so that two of them may have one name in a rule.
-#[test]
-fn deny_rules_apply_to_all_tools_of_a_name() {
-    let world = World::new();
-    let mut context = world.context();
-    context.gate = gate(
-        PermissionMode::Ask,
-        &[
-            (Effect::Allow, "mcp__jira"),
-            (Effect::Deny, "jira_delete"),
-            (Effect::Allow, "git_log"),
-        ],
-    );
-    let tools = [
-        "mcp__jira__delete",
-        "mcp__jira__jira_delete",
-        "mcp__git__log",
-        "mcp__git__git_log",
-    ];
-    let check = |context: &ToolContext, name: &str, expected: Verdict| {
-        let action = GateAction::Tool {
-            name,
-            arguments: &[],
-        };
-        let verdict = context.judge(&Loaded::default(), &action).verdict;
-        assert_eq!(verdict, expected, "{name}");
-    };
-    for known in [None, Some(&tools[..2]), Some(&tools[..])] {
-        context.settings.known_tools =
-            known.map(|known| known.iter().map(|it| Box::from(*it)).collect());
-        check(&context, tools[0], Verdict::Deny);
-        check(&context, tools[1], Verdict::Deny);
-        // An ambiguous name allows none of them.
-        check(&context, tools[2], Verdict::Ask);
-        check(&context, tools[3], Verdict::Ask);
-    }
 }
