@@ -1246,3 +1246,22 @@ fn restrictions_of_loaded_skills_apply_to_scripts() {
         assert_eq!(outcome.decision().verdict, expected, "{script}");
     }
 }
+
+#[test]
+fn script_that_cannot_be_parsed_is_not_called_a_command() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let script = "for i in 1; do bash -c \"echo 'x\"; done";
+    let bound = BoundScript {
+        script,
+        display: script,
+        positionals: &[],
+        variables: &[],
+    };
+    let outcome = gate(&[], &["Bash(rm:*)"], &[]).bound(&bound, &skill(&tools, true, false));
+    let decision = outcome.decision();
+    assert_eq!(decision.verdict, Ask);
+    assert_eq!(
+        &*decision.reason,
+        "the script cannot be checked completely against the deny and ask rules"
+    );
+}

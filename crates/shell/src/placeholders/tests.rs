@@ -581,7 +581,7 @@ fn arithmetic_without_values_is_safe() {
 
 /// Each of these ran code that was in a value (second round of attacks).
 #[test]
-fn values_that_reach_code_by_a_detour_are_refused() {
+fn values_that_become_code_indirectly_are_refused() {
     for script in [
         // The positionals in a loop.
         "echo \"$1\"; for n; do t=$((t+n)); done; echo $t",

@@ -32,6 +32,7 @@ mod git;
 mod interpreters;
 mod network;
 mod packages;
+mod project_files;
 mod search;
 mod sed;
 mod system;
@@ -47,6 +48,7 @@ use crate::word::Word;
 use code::Code;
 use engine::Program;
 pub(crate) use engine::{UNKNOWN, is_input};
+pub use project_files::named_files;
 
 /// The effect of an option or operand that the program's name does not suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
