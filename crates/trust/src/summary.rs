@@ -54,7 +54,7 @@ pub struct TrustSummary {
     pub network_left_out: usize,
     /// Text that is not visible to a reader.
     pub hidden: Vec<HiddenText>,
-    /// Links that lead outside its folder, or pass the outside.
+    /// Links whose target is outside its folder, or that are resolved through a link outside it.
     pub links: Vec<OutsideLink>,
 }
 
@@ -80,7 +80,8 @@ pub struct HookLine {
     pub network: BTreeSet<String>,
 }
 
-/// A link that leads outside the folder of its skill, or passes the outside.
+/// A link whose target is outside the folder of its skill, or that is resolved through a link outside
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideLink {
     /// The link.

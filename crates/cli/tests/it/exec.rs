@@ -359,7 +359,7 @@ fn empty_skill_folders_are_not_writable() {
 
 /// Git and cargo execute what a script of a skill left behind, unless it could not leave it.
 #[test]
-fn what_two_runs_leave_behind_is_not_executed() {
+fn files_planted_by_two_runs_are_not_executed() {
     let world = world();
     world.file("file", "x\n");
     let git = |arguments: &[&str]| {

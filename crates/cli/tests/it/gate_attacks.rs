@@ -295,7 +295,7 @@ fn file_rules_apply_to_files_of_skills() {
 }
 
 #[test]
-fn deny_rules_see_through_unusual_names_of_variables() {
+fn deny_rules_apply_after_unusual_variable_names() {
     let world = world("[permissions]\nallow = ['Bash']\ndeny = ['Bash(rm:*)']\n");
     for line in ["env a-b=c rm x", "env 'a b=c' rm x", "env =x rm y"] {
         let output = world.run(&["policy", "check", "--", line]).expect(1);
