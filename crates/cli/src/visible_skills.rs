@@ -117,7 +117,7 @@ impl Library {
         let show = |path: &Path| targets::display(path, environment);
         for (told, (copy, winner)) in catalog.shadowed_in_root().enumerate() {
             if told == MOST_NOTICES {
-                printer.warn("more skills have the name of another one; run `prowess doctor`");
+                printer.warn("more skills have duplicate names; run `prowess doctor`");
                 break;
             }
             printer.warn(&copy_text(copy, winner, &show));
@@ -186,8 +186,8 @@ fn explain(notice: &ScanNotice, environment: &Environment) -> String {
     }
 }
 
-/// Prints what a session must not leave unsaid: links to the outside that were skipped, folders
-/// with too many skills, and one warning about all files that could not be read or are not skills.
+/// Prints the warnings of a session: links to the outside that were skipped, folders with too many
+/// skills, and one warning about all files that could not be read or are not skills.
 pub(crate) fn warn_unusable(registry: &Registry, environment: &Environment, printer: &Printer) {
     let report = registry.report();
     let is_told = |notice: &&ScanNotice| {

@@ -35,7 +35,7 @@ pub struct Decision {
     pub reason: Box<str>,
     /// The rule that decided, if any.
     pub rule: Option<CitedRule>,
-    /// What would allow it.
+    /// The change that would allow it.
     pub remedy: Option<Remedy>,
 }
 

@@ -4,7 +4,7 @@ use crate::approved::{Approved, Command, Plan};
 use crate::decision::{CitedRule, Decision, Remedy, Verdict};
 use crate::folders::Folders;
 use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
-use crate::matching::{self, Fit};
+use crate::matching::{self, Fit, OpaqueCode};
 use crate::mode::PermissionMode;
 use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
 use crate::request::{Actor, GateAction, SkillAction, SkillActor};
@@ -403,11 +403,15 @@ impl Gate {
             return None;
         }
         let findings = finder::find_bound(bound.script, &|name| bound.value(name));
-        let what = matching::opaque_command(&findings)?;
-        let reason = format!(
-            "`{}` runs code that cannot be checked against the deny and ask rules",
-            cut(&what)
-        );
+        let reason = match matching::opaque_code(&findings)? {
+            OpaqueCode::Command(what) => format!(
+                "`{}` runs code that cannot be checked against the deny and ask rules",
+                cut(&what)
+            ),
+            OpaqueCode::Incomplete => {
+                "the script cannot be checked completely against the deny and ask rules".to_owned()
+            }
+        };
         Some(Decision::new(Verdict::Ask, reason))
     }
 

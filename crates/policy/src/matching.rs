@@ -103,9 +103,18 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
     all.incomplete || all.commands.iter().any(|words| is_opaque_found(words))
 }
 
-/// Returns a command of a line, as text, in which deny rules cannot be looked for: one that runs code
-/// of another language or from its input, or whose program is only known when the line runs.
-pub(crate) fn opaque_command(findings: &finder::Findings) -> Option<String> {
+/// A reason why deny rules cannot be looked for in a script.
+#[derive(Debug)]
+pub(crate) enum OpaqueCode {
+    /// A command, as text, that runs code of another language or from its input, or whose program is
+    /// only known when the script runs.
+    Command(String),
+    /// The script has more commands or levels than are searched, or cannot be parsed.
+    Incomplete,
+}
+
+/// Returns the first part of a script in which deny rules cannot be looked for.
+pub(crate) fn opaque_code(findings: &finder::Findings) -> Option<OpaqueCode> {
     let is_unknown = |words: &&Vec<LooseWord>| {
         let program = words.first();
         program.is_some_and(|word| word.unknown && word.text.is_empty())
@@ -120,7 +129,8 @@ pub(crate) fn opaque_command(findings: &finder::Findings) -> Option<String> {
     found
         .map(spell)
         .or_else(|| unknown.map(|words| format!("$…{}", spell(words))))
-        .or_else(|| all.incomplete.then(|| "it".to_owned()))
+        .map(OpaqueCode::Command)
+        .or_else(|| all.incomplete.then_some(OpaqueCode::Incomplete))
 }
 
 fn is_opaque_found(words: &[LooseWord]) -> bool {

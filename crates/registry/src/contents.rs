@@ -105,7 +105,8 @@ impl Registry {
         let folder = source.open_folder(&skill.id)?.ok()?;
         let files = folder.files_within(SMALL_FILES, SMALL_BYTES).ok()?;
         let main = skill.main_file()?;
-        let (digest, text) = folder.digest_and_text(&files, Path::new(main)).ok()?;
+        let read = folder.digest_and_text_within(&files, Path::new(main), SMALL_BYTES);
+        let (digest, text) = read.ok()?;
         Some(SkillContents {
             text: text?,
             files,

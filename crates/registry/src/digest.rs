@@ -51,7 +51,7 @@ pub enum FactKind {
     /// An executable regular file.
     Executable,
     /// A symbolic link. Hashed as its target path. A linked SKILL.md is followed for its text, and
-    /// a link that passes the outside of the folder for what it leads to.
+    /// a link that leaves the folder for its target.
     Link,
 }
 
@@ -232,7 +232,7 @@ impl Lister<'_> {
 /// type (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are eight
 /// bytes, little endian, so that different sets of files never give the same input. For a SKILL.md
 /// that is a link, its text follows in the same way, preceded by a 3, because it is what a model
-/// reads. For a link that passes the outside of the folder, the targets of the further links follow
+/// reads. For a link that leaves the folder, the targets of the further links follow
 /// (4), and the content of the file at the end (5), or 6 if there is no such file.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, DigestError> {
     let (digest, _) = open(folder)?.digest_and_text(files, Path::new(""))?;
@@ -248,6 +248,25 @@ impl SkillFolder {
         files: &[FileFacts],
         main: &Path,
     ) -> Result<(String, Option<Vec<u8>>), DigestError> {
+        self.digest_and_text_within(files, main, MAX_BYTES)
+    }
+
+    /// Like [`SkillFolder::digest_and_text`], with an explicit limit on the number of bytes, which
+    /// includes the files outside the folder that links lead to.
+    pub fn digest_and_text_within(
+        &self,
+        files: &[FileFacts],
+        main: &Path,
+        bytes: u64,
+    ) -> Result<(String, Option<Vec<u8>>), DigestError> {
+        let too_large = || DigestError::TooLarge {
+            path: self.path().to_owned(),
+        };
+        let listed = files
+            .iter()
+            .map(|file| file.size)
+            .fold(0, u64::saturating_add);
+        let mut left = bytes.checked_sub(listed).ok_or_else(too_large)?;
         #[cfg(feature = "counters")]
         crate::counters::hashed();
         let mut hasher = Sha256::new();
@@ -281,14 +300,19 @@ impl SkillFolder {
                     hasher.update([3]);
                     hasher.update((linked.len() as u64).to_le_bytes());
                     hasher.update(&linked);
+                    left = left
+                        .checked_sub(linked.len() as u64)
+                        .ok_or_else(too_large)?;
                     let is_wanted = file.path == main && linked.len() as u64 <= MAX_TEXT;
                     text = text.or(is_wanted.then_some(linked));
                 }
                 let route = self
                     .real_path()
                     .map(|folder| outside_route(&folder, &file.path));
-                if let Some(route) = route.flatten() {
-                    route.hash(&mut hasher);
+                if let Some(route) = route.flatten()
+                    && !route.hash(&mut hasher, &mut left)
+                {
+                    return Err(too_large());
                 }
                 continue;
             }
@@ -437,6 +461,33 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", world.path().join("l")).unwrap();
         let files = files(world.path()).unwrap();
         assert_eq!((files[0].kind, files[0].size), (FactKind::Link, 11));
+    }
+
+    #[test]
+    fn files_outside_count_towards_the_limit_of_bytes() {
+        let world = tempfile::tempdir().unwrap();
+        let skill = world.path().join("skill");
+        std::fs::create_dir(&skill).unwrap();
+        let large = std::fs::File::create(world.path().join("large")).unwrap();
+        large.set_len(1024 * 1024).unwrap();
+        for n in 0..4 {
+            std::os::unix::fs::symlink("../large", skill.join(n.to_string())).unwrap();
+        }
+        let mut listed = files(&skill).unwrap();
+        let folder = SkillFolder::open(&skill).unwrap();
+        let hashed = |megabytes: u64, files: &[FileFacts]| {
+            let limit = megabytes * 1024 * 1024 + 100;
+            folder.digest_and_text_within(files, Path::new(""), limit)
+        };
+        assert!(hashed(4, &listed).is_ok());
+        for (megabytes, links) in [(3, 4), (1, 2), (0, 1)] {
+            let found = hashed(megabytes, &listed[..links]);
+            assert!(matches!(found, Err(DigestError::TooLarge { .. })));
+        }
+        // The limit of every digest.
+        listed[0].size = MAX_BYTES - 1024;
+        let found = digest(&skill, &listed);
+        assert!(matches!(found, Err(DigestError::TooLarge { .. })));
     }
 
     #[test]

@@ -36,6 +36,6 @@ pub use fs::watch::{WatchHandle, WatchMode, WatchOptions};
 pub use link_route::{OutsideRoute, outside_route};
 pub use memory::{InvalidSkill, MemorySource, NewSkill, SkillBuilder};
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
-pub use source::{Known, Scan, SkillSource, SourceFault, SourceFaultKind};
+pub use source::{Known, Scan, SearchedFolder, SkillSource, SourceFault, SourceFaultKind};
 pub use stamp::{file_stamp, is_at_rest};
 pub use subscribe::{ChangeSet, Subscription};

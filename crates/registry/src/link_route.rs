@@ -1,4 +1,4 @@
-//! Follows the links of a skill, to find those that pass through files outside its folder.
+//! Follows the links of a skill, to find those that leave its folder.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,22 +19,21 @@ const MAX_PARTS: usize = 4096;
 /// Maximum size of a file outside the folder whose content is hashed, in bytes.
 const MAX_CONTENT: u64 = 16 * 1024 * 1024;
 
-/// The way of a link that leaves the folder of its skill: through a link outside, or to a target
-/// outside.
+/// The route of a link that leaves the folder of its skill: the links on it, and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideRoute {
-    /// The links outside the folder on the way.
+    /// The links outside the folder on the route.
     pub through: Vec<PathBuf>,
-    /// The targets of all links on the way, as they are written.
+    /// The targets of all links on the route, as they are written.
     targets: Vec<Vec<u8>>,
-    /// The end of the way, without links. `None` if it does not exist.
+    /// The end of the route, without links. `None` if it does not exist.
     end: Option<PathBuf>,
     /// The repository in the folder, which counts as outside because no digest covers it.
     repository: Option<PathBuf>,
 }
 
 /// Follows a link. `folder` is the real path of the skill's folder, `link` a path below it whose
-/// parents are not links. Returns `None` if every link on the way is in the folder, and so is the
+/// parents are not links. Returns `None` if every link on the route is in the folder, and so is the
 /// target.
 pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
     let mut route = OutsideRoute {
@@ -105,9 +104,10 @@ impl OutsideRoute {
         path.starts_with(folder) && !repository.any(|repository| path.starts_with(repository))
     }
 
-    /// Adds the way and the content of a file at its end to a digest. The content of a folder
-    /// outside is not added. A very large file is identified by its size, inode and times.
-    pub(crate) fn hash(&self, hasher: &mut Sha256) {
+    /// Adds the route and the content of a file at its end to a digest. The content of a folder
+    /// outside is not added. A very large file is identified by its size, inode and times. Reads at
+    /// most `left` bytes, and subtracts the bytes that it read. Returns `false` if that is too few.
+    pub(crate) fn hash(&self, hasher: &mut Sha256, left: &mut u64) -> bool {
         let mut put = |tag: u8, bytes: &[u8]| {
             hasher.update([tag]);
             hasher.update((bytes.len() as u64).to_le_bytes());
@@ -117,23 +117,38 @@ impl OutsideRoute {
         for target in self.targets.iter().skip(1) {
             put(4, target);
         }
-        match self.end.as_deref().and_then(content) {
-            Some(content) => put(5, &content),
+        match self.end.as_deref().and_then(|end| content(end, left)) {
+            Some(FileContent::Identity(content)) => put(5, &content),
+            Some(FileContent::TooLarge) => return false,
             None => put(6, b""),
         }
+        true
     }
 }
 
-/// Returns what identifies the content of a regular file. The path has no links.
-fn content(path: &Path) -> Option<Vec<u8>> {
+/// The content of a regular file outside the folder.
+enum FileContent {
+    /// Bytes that identify the content.
+    Identity(Vec<u8>),
+    /// The file is larger than the number of bytes that may still be read.
+    TooLarge,
+}
+
+/// Reads a regular file of at most `left` bytes. The path has no links. Returns `None` if it cannot
+/// be read.
+fn content(path: &Path, left: &mut u64) -> Option<FileContent> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
     let file = std::fs::File::from(opened);
     let facts = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut identity = vec![u8::from(facts.mode() & 0o111 != 0)];
     if facts.len() <= MAX_CONTENT {
+        let Some(rest) = left.checked_sub(facts.len()) else {
+            return Some(FileContent::TooLarge);
+        };
+        *left = rest;
         let mut hasher = Sha256::new();
-        let mut file = file.take(MAX_CONTENT);
+        let mut file = file.take(facts.len());
         let mut buffer = vec![0; 64 * 1024];
         loop {
             match file.read(&mut buffer).ok()? {
@@ -146,7 +161,7 @@ fn content(path: &Path) -> Option<Vec<u8>> {
         let stamp = crate::file_stamp(path)?;
         identity.extend_from_slice(format!("{stamp:?}").as_bytes());
     }
-    Some(identity)
+    Some(FileContent::Identity(identity))
 }
 
 #[cfg(test)]
@@ -156,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_links_that_pass_the_outside_have_a_route() {
+    fn only_links_that_leave_the_folder_have_a_route() {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
         let folder = root.join("skill");

@@ -15,7 +15,7 @@ use crate::fs::watch::Inbox;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Resource, ResourceError};
 use crate::search_index::Searching;
-use crate::source::{Known, Places, Scan, SkillSource, SourceFault};
+use crate::source::{Known, Places, Scan, SearchedFolder, SkillSource, SourceFault};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
 /// Maximum number of roots per source, to number the roots of all sources in order.
@@ -193,10 +193,13 @@ impl Registry {
     }
 
     /// Returns the folders that are searched for skills, including ones that do not exist.
-    pub fn searched_folders(&self) -> Vec<PathBuf> {
+    pub fn searched_folders(&self) -> Vec<SearchedFolder> {
         let sources = self.shared.sources.read();
         let sources = sources.unwrap_or_else(PoisonError::into_inner);
-        sources.iter().flat_map(|source| source.watched()).collect()
+        sources
+            .iter()
+            .flat_map(|source| source.searched())
+            .collect()
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prowess_catalog::{Location, Skill, SkillId};
+use prowess_catalog::{Location, Scope, Skill, SkillId};
 use prowess_spec::{NotASkill, ReadFault};
 use serde_json::Value;
 
@@ -55,11 +55,20 @@ pub trait SkillSource: Send + Sync + Debug {
     /// Returns `true` if a skill comes from this source.
     fn owns(&self, id: &SkillId) -> bool;
 
-    /// Returns the folders to watch for changes, as of the last scan, including ones that do not
-    /// exist yet.
-    fn watched(&self) -> Vec<PathBuf> {
+    /// Returns the folders that are searched for skills, as of the last scan, including ones that do
+    /// not exist yet.
+    fn searched(&self) -> Vec<SearchedFolder> {
         Vec::new()
     }
+}
+
+/// A folder that is searched for skills. It need not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchedFolder {
+    /// Scope of its skills.
+    pub scope: Scope,
+    /// The folder, or the file of a single-file skill, as it was named.
+    pub path: PathBuf,
 }
 
 /// Result of an earlier scan.
@@ -190,7 +199,7 @@ pub(crate) fn fingerprint(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use prowess_catalog::{FileStamp, Scope, SkillForm, SkillLocation, SkillOrigin};
+    use prowess_catalog::{FileStamp, SkillForm, SkillLocation, SkillOrigin};
     use prowess_spec::parse;
 
     use super::*;

@@ -44,11 +44,23 @@ pub(crate) struct Roots {
 }
 
 /// Returns every path in the writable folders of a profile that a command cannot change, whether it
-/// exists or not, with links resolved. It is an error if one of them cannot be inspected.
+/// exists or not, with links resolved. It is an error if one of them cannot be inspected, whatever
+/// the strength of the sandbox. Changes nothing on disk.
 pub fn protected_paths(profile: &Profile) -> Result<Vec<PathBuf>, ExecError> {
-    let roots = Roots::of(profile)?;
+    let roots = Roots::look(profile, Purpose::Query)?;
     let protected = roots.protected.into_iter().map(|protected| protected.path);
     Ok(protected.collect())
+}
+
+/// The purpose for which the paths of a profile are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A caller wants to know them.
+    Query,
+    /// A command runs in the sandbox. Placeholders of earlier runs are removed.
+    Run,
+    /// A command runs without a sandbox. Paths that cannot be inspected are no error.
+    RunUnconfined,
 }
 
 /// A path that stays unwritable.
@@ -85,8 +97,16 @@ pub(crate) enum Guard {
 }
 
 impl Roots {
-    /// Looks up the paths of a profile.
+    /// Looks up the paths of a profile for a run.
     pub(crate) fn of(profile: &Profile) -> Result<Self, ExecError> {
+        let purpose = match profile.strength {
+            Strength::Off => Purpose::RunUnconfined,
+            _ => Purpose::Run,
+        };
+        Self::look(profile, purpose)
+    }
+
+    fn look(profile: &Profile, purpose: Purpose) -> Result<Self, ExecError> {
         let mut roots = Self::default();
         let Profile {
             cwd,
@@ -128,7 +148,7 @@ impl Roots {
             roots.protect([place], guard, found, false);
         }
         roots.protected.retain(|it| within(&it.path, &writable));
-        if profile.strength != Strength::Off {
+        if purpose == Purpose::Run {
             for protected in roots.protected.iter().filter(|it| !it.link) {
                 remove_leftover(&protected.path, &writable);
             }
@@ -163,7 +183,7 @@ impl Roots {
                     true
                 }
             });
-        if profile.strength != Strength::Off
+        if purpose != Purpose::RunUnconfined
             && let Some(Unknown { path, why }) = unknown.into_iter().next()
         {
             return Err(ExecError::Unprotectable { path, why });

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Effort, RunBudget};
-use prowess_catalog::location::unescape_path;
 use prowess_catalog::{Scope, SkillForm, SkillGrant, Visibility, index};
 use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
@@ -22,6 +21,7 @@ use prowess_traits::{
 };
 use prowess_trust::{SkillTrust, TrustStore};
 
+use crate::files::path_guard::settled;
 use crate::live_settings::SettingsSource;
 use crate::result_limit::head;
 use crate::snapshot::SkillSnapshot;
@@ -300,28 +300,25 @@ impl ToolContext {
 
     /// Returns the files and folders of all skills on disk, with links resolved: a skill that is
     /// rewritten would be another one than the one that was trusted. The folders that the user named
-    /// for skills are included, because what is put there is trusted. A skill or folder around the
-    /// project is not: a skill that is opened as the project can be edited.
+    /// for skills are included, whether or not they exist, because what is put there is trusted; they
+    /// are also included as named, because a link on the way to them decides which folder is meant. A
+    /// skill or folder around the project is not: a skill that is opened as the project can be edited.
     pub(crate) fn skill_places(&self) -> BTreeSet<PathBuf> {
-        let workspace = self.settings.paths.workspace.canonicalize();
-        let workspace = workspace.unwrap_or_else(|_| self.settings.paths.workspace.clone());
+        let workspace = settled(&self.settings.paths.workspace);
         let catalog = self.services.registry.snapshot();
-        let mut places = BTreeSet::new();
-        for entry in catalog.entries() {
-            let place = entry.skill.path();
-            let origin = &entry.skill.id.origin;
-            let is_trusted = matches!(origin.scope, Scope::Extra | Scope::User);
-            let root = is_trusted.then(|| unescape_path(&origin.root).into_owned());
-            for place in place.into_iter().chain(root) {
-                if place.is_absolute()
-                    && let Ok(place) = place.canonicalize()
-                    && !workspace.starts_with(&place)
-                {
-                    places.insert(place);
-                }
-            }
-        }
-        places
+        let skills = catalog.entries().into_iter();
+        let skills = skills.filter_map(|entry| entry.skill.path()?.canonicalize().ok());
+        let folders = self.services.registry.searched_folders().into_iter();
+        let folders = folders.filter(|it| matches!(it.scope, Scope::Extra | Scope::User));
+        // The `/` at the end says that a missing one is a folder.
+        let folders = folders.flat_map(|it| [settled(&it.path).join(""), it.path.join("")]);
+        let is_plain = |path: &PathBuf| {
+            path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
+        };
+        skills
+            .chain(folders)
+            .filter(|place| is_plain(place) && !workspace.starts_with(settled(place)))
+            .collect()
     }
 
     /// Decides about a command line, and prompts the user if the gate requires it.

@@ -114,10 +114,12 @@ pub(crate) fn permit_read(
     let load = request(SkillAction::Load, "");
     let read = request(SkillAction::Read, path);
     let decide = |kind, action| decide(context, loaded, name, kind, action);
-    if is_main(&skill.entry().skill, path) {
-        let decision = decide(SkillAction::Load, &load);
-        // If both need a prompt, the one about reading is enough.
-        if decision.verdict > decide(SkillAction::Read, &read).verdict {
+    // If both need a prompt, the one about reading is enough.
+    let stricter = is_like_main(&skill.entry().skill, path)
+        .then(|| decide(SkillAction::Load, &load))
+        .filter(|decision| decision.verdict > decide(SkillAction::Read, &read).verdict);
+    match stricter {
+        Some(decision) => {
             let actions = [SkillAction::Read];
             let question = ApprovalRequest {
                 what: &subject(&actions, name),
@@ -125,19 +127,19 @@ pub(crate) fn permit_read(
                 skill: Some(name),
                 action: Some(&load),
             };
-            return context
+            context
                 .settle(&question)
-                .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision));
+                .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision))?;
         }
+        None => permit(context, loaded, skill, SkillAction::Read, path)?,
     }
-    permit(context, loaded, skill, SkillAction::Read, path)?;
     permit_file(context, loaded, &skill.entry().skill, name, path)
 }
 
 /// Applies the deny and ask rules for files to a file of a skill, by its real path, and prompts the
 /// user if a rule requires it. The file with the text of the skill is what loading returns: only the
 /// rules about the skill apply to it.
-pub(crate) fn permit_file(
+fn permit_file(
     context: &ToolContext,
     loaded: &Loaded,
     skill: &Skill,
@@ -147,7 +149,8 @@ pub(crate) fn permit_file(
     let Some(folder) = skill.path().filter(|_| skill.form == SkillForm::Folder) else {
         return Ok(());
     };
-    if is_main(skill, path) || !context.gate().restricts_reading(&loaded.restrictions()) {
+    let is_main = skill.main_file() == Some(path);
+    if is_main || !context.gate().restricts_reading(&loaded.restrictions()) {
         return Ok(());
     }
     let guard = PathGuard::new(context, loaded);
@@ -168,8 +171,9 @@ pub(crate) fn permit_file(
         .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
-/// Returns `true` for the file with the text of a skill.
-fn is_main(skill: &Skill, path: &str) -> bool {
+/// Returns `true` for the file with the text of a skill, in any spelling: the rules about loading
+/// apply to it. It does not exempt a file from any rule.
+fn is_like_main(skill: &Skill, path: &str) -> bool {
     path.eq_ignore_ascii_case("SKILL.md") || skill.main_file() == Some(path)
 }
 
@@ -216,7 +220,7 @@ pub(crate) fn judge_file(
         decide(context, loaded, name, kind, &action)
     };
     let mut decision = judged(SkillAction::Read, path);
-    if is_main(&entry.skill, path) {
+    if is_like_main(&entry.skill, path) {
         let load = judged(SkillAction::Load, "");
         if load.verdict > decision.verdict {
             decision = load;
@@ -244,26 +248,26 @@ pub(crate) fn permit_sub_run(
 
 impl ToolContext {
     /// Decides about a skill that an MCP client requests. The same rules apply as if a model
-    /// requested it, including ask rules.
+    /// requested it, including ask rules and the restrictions of loaded skills.
     pub fn permit_client(
         &self,
+        loaded: &Loaded,
         skill: &SkillHandle,
         action: SkillAction,
         arguments: &str,
     ) -> Result<(), ToolError> {
-        permit(self, &Loaded::default(), skill, action, arguments)
+        permit(self, loaded, skill, action, arguments)
     }
 
-    /// Applies the rules for files to a file of a skill that an MCP client reads. The same rules
-    /// apply as if a model read it, including ask rules.
+    /// Decides about a file of a skill that an MCP client reads. The same rules apply as if a model
+    /// read it, including ask rules and the restrictions of loaded skills.
     pub fn permit_client_file(
         &self,
         loaded: &Loaded,
-        skill: &Skill,
-        name: &str,
+        skill: &SkillHandle,
         path: &str,
     ) -> Result<(), ToolError> {
-        permit_file(self, loaded, skill, name, path)
+        permit_read(self, loaded, skill, path)
     }
 
     /// Decides about a skill that a user invokes: `forked` is `true` if it runs in a conversation

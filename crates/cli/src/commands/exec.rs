@@ -194,18 +194,16 @@ fn start(
     };
     let outcome = runner
         .run(approved, profile, options)
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(&error, args.write))?;
     let _ = out.into_inner().finish();
     let _ = err.into_inner().finish();
     Ok(outcome)
 }
 
-fn failed(error: &ExecError) -> Failure {
+fn failed(error: &ExecError, write: bool) -> Failure {
     let failure = Failure::new("the command was not run").cause(error);
     match error {
-        ExecError::Unprotectable { .. } => {
-            failure.hint("or run it without write access: leave `--write` out")
-        }
+        ExecError::Unprotectable { .. } if write => failure.hint("run it without `--write`"),
         ExecError::LayerMissing { .. } => failure
             .hint("check the sandbox with `prowess doctor`, or run with the available layers: `--sandbox best-effort`"),
         ExecError::ProgramMissing { name, .. } => {

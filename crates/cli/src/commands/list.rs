@@ -467,7 +467,7 @@ fn fault_status(fault: &SourceFault) -> &'static str {
 struct Sight {
     model: SkillVisibility,
     people: SkillVisibility,
-    /// The outcome in the index of a session; `None` if models do not see it.
+    /// The outcome in the index; `None` if models do not see the skill.
     outcome: Option<EntryOutcome>,
     /// `false` if models get no tools about skills, because only bundled skills are visible.
     has_tools: bool,

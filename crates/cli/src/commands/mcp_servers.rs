@@ -11,6 +11,7 @@ use prowess::config::{
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
+use prowess_shell::programs;
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
@@ -23,33 +24,6 @@ const DIGITS: usize = "sha256:".len() + 16;
 const MOST_REPEATED: usize = 6;
 /// Maximum number of files of the project that are named.
 const MOST_PROGRAMS: usize = 8;
-/// Programs that execute what a file of the project says, and those files.
-const PROJECT_FILES: &[(&[&str], &[&str])] = &[
-    (
-        &["npm", "npx", "yarn", "pnpm", "bun", "bunx", "node"],
-        &["package.json"],
-    ),
-    (&["deno"], &["deno.json", "deno.jsonc"]),
-    (
-        &["uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "rye"],
-        &["pyproject.toml", "Pipfile"],
-    ),
-    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["just"], &["justfile", "Justfile"]),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
-    (&["cargo"], &["Cargo.toml", "build.rs"]),
-    (&["go"], &["go.mod"]),
-    (&["bundle", "rake"], &["Gemfile", "Rakefile"]),
-    (&["composer"], &["composer.json"]),
-    (
-        &["gradle", "mvn"],
-        &["build.gradle", "build.gradle.kts", "pom.xml"],
-    ),
-    (
-        &["docker", "podman", "docker-compose"],
-        &["Dockerfile", "compose.yaml", "docker-compose.yml"],
-    ),
-];
 /// Minimum length of a value that is redacted, in bytes. Shorter ones are flags and the like.
 const MIN_SECRET: usize = 6;
 
@@ -569,16 +543,18 @@ fn summary(
     }
     let own = project_programs(path, servers);
     let is_program = |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
-    if !own.is_empty() {
-        let own = wording::all(own.iter().map(|name| wording::tick(review::line(name))));
-        text.push_str(&format!(
-            "\nTrust covers this file, not the files that it starts: {own} can change without another question.\n"
-        ));
-    }
     if servers.iter().any(is_program) {
-        text.push_str(
-            "\nThe same is true of every other file of the project that these programs read.\n",
-        );
+        let shown = own.iter().take(MOST_PROGRAMS);
+        let mut shown: Vec<String> = shown.map(|it| wording::tick(review::line(it))).collect();
+        let more = own.len().saturating_sub(MOST_PROGRAMS);
+        shown.extend((more > 0).then(|| format!("{} more", wording::thousands(more))));
+        let among = match &*shown {
+            [] => String::new(),
+            shown => format!(", among them {}", wording::all(shown)),
+        };
+        text.push_str(&format!(
+            "\nTrust covers this file only. The files of the project that these programs start or read can change without another prompt{among}.\n"
+        ));
     }
     text.push_str(
         "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
@@ -586,8 +562,7 @@ fn summary(
     text
 }
 
-/// Returns the files of the project that the servers may execute or read, as far as their words tell,
-/// at most [`MOST_PROGRAMS`].
+/// Returns the files of the project that the servers may execute or read, as far as their words tell.
 fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
     let project = file.parent().unwrap_or(Path::new(""));
     let mut names: Vec<String> = Vec::new();
@@ -604,31 +579,14 @@ fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
             path.starts_with(project) && path.is_file()
         };
         let words = std::iter::once(command).chain(args);
-        let found = words.flat_map(|word| candidates(word)).filter(is_own);
+        let found = words
+            .flat_map(|word| programs::named_files(word))
+            .filter(is_own);
         for name in found {
-            if !names.contains(&name) && names.len() < MOST_PROGRAMS {
+            if !names.contains(&name) {
                 names.push(name);
             }
         }
     }
     names
-}
-
-/// Returns the files that a word of a command line may mean: itself, parts of it (`--require=./x`,
-/// `cd lib && ./x`), a module of Python, and the files that a build tool reads.
-fn candidates(word: &str) -> Vec<String> {
-    let is_end = |c: char| c.is_whitespace() || "='\";&|()<>`$".contains(c);
-    let parts = word.split(is_end).filter(|part| !part.is_empty());
-    let mut found = vec![word.to_owned()];
-    for part in parts {
-        let module = part.replace('.', "/");
-        let name = part.rsplit('/').next().unwrap_or(part);
-        let read = PROJECT_FILES
-            .iter()
-            .filter(|(tools, _)| tools.contains(&name));
-        found.push(part.to_owned());
-        found.extend([format!("{module}.py"), format!("{module}/__main__.py")]);
-        found.extend(read.flat_map(|(_, files)| files.iter().map(|file| (*file).to_owned())));
-    }
-    found
 }

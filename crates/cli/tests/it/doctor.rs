@@ -34,7 +34,7 @@ fn snapshot(output: &Output) -> String {
         .collect()
 }
 
-/// What `doctor` says, but for the layers of the sandbox: they hang on the machine.
+/// Returns the output of `doctor` without the sandbox layers, which depend on the machine.
 fn without_sandbox(text: &str) -> String {
     let mut kept = Vec::new();
     let (mut inside, mut odd) = (false, 0);

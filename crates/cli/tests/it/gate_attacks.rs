@@ -242,12 +242,12 @@ fn file_rules_apply_to_files_of_skills() {
     for (rules, denied, allowed) in [
         (
             "deny = ['Read(.env)']",
-            vec![".env", "link"],
+            vec![".env", "link", "Skill.md", "skill.md"],
             vec!["notes.md", "SKILL.md"],
         ),
         (
             "deny = ['Read']",
-            vec![".env", "notes.md"],
+            vec![".env", "notes.md", "Skill.md"],
             vec!["SKILL.md"],
         ),
         ("deny = ['*']", vec![".env", "notes.md", "SKILL.md"], vec![]),
@@ -271,7 +271,9 @@ fn file_rules_apply_to_files_of_skills() {
             skill(&world, folder, "one", "", "SECRET body.");
             world.file(format!("{folder}/one/.env"), "SECRET=1\n");
             world.file(format!("{folder}/one/notes.md"), "SECRET notes\n");
-            world.link(&format!("{folder}/one/link"), ".env");
+            for link in ["link", "Skill.md", "skill.md"] {
+                world.link(&format!("{folder}/one/{link}"), ".env");
+            }
             let is_read = |file: &str| {
                 let one = json!({"skill_name": "one", "resource_path": file});
                 let several = json!({"skill_name": "one", "resources": [{"path": file}]});
@@ -293,7 +295,7 @@ fn file_rules_apply_to_files_of_skills() {
 }
 
 #[test]
-fn deny_rules_see_through_unusual_names_of_variables() {
+fn deny_rules_apply_after_unusual_variable_names() {
     let world = world("[permissions]\nallow = ['Bash']\ndeny = ['Bash(rm:*)']\n");
     for line in ["env a-b=c rm x", "env 'a b=c' rm x", "env =x rm y"] {
         let output = world.run(&["policy", "check", "--", line]).expect(1);

@@ -446,7 +446,7 @@ fn project_skill_is_marked_until_it_is_trusted() {
 }
 
 #[test]
-fn file_in_the_message_wakes_a_skill_with_paths() {
+fn message_that_names_a_matching_file_makes_its_skill_visible() {
     let world = world();
     world.file(
         "~/.claude/skills/house-rules/SKILL.md",

@@ -1,4 +1,4 @@
-//! What a model reads of a large library: descriptions, names and a count.
+//! Tests of the index of a large library: descriptions, names and a count.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -221,7 +221,7 @@ fn fixes_reach_the_skill_with_the_escaped_name_only() {
 
 /// A link that left the folder and came back was neither shown nor covered by trust.
 #[test]
-fn links_that_pass_the_outside_are_shown_and_covered() {
+fn links_that_leave_the_folder_are_shown_and_covered() {
     let folder = ".agents/skills/rel";
     for (link, target, outside, back) in [
         (
@@ -618,13 +618,11 @@ fn mcp_trust_shows_arguments_and_the_files_of_modules_and_build_tools() {
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
-    let (_, note) = shown.split_once("not the files that it starts: ").unwrap();
-    let note = note.split(" can change").next().unwrap();
+    let (_, note) = shown.split_once("another prompt, among them ").unwrap();
     assert_eq!(
-        note,
-        "`server.py`, `./run.sh`, `package.json` and `lib/app/__main__.py`"
+        note.lines().next().unwrap(),
+        "`server.py`, `./run.sh`, `package.json` and `lib/app/__main__.py`."
     );
-    assert!(shown.contains("every other file of the project"), "{shown}");
     let blank = json!({ "mcpServers": { "a": { "command": "sh", "args": ["-c", format!("evil{}", "\u{2800}".repeat(4_000))] } } });
     world.file(".mcp.json", blank.to_string());
     let shown = world.run(&["mcp", "trust"]).expect(3).stdout;

@@ -520,8 +520,23 @@ fn mcp_trust_names_the_files_it_does_not_cover() {
     } });
     world.file(".mcp.json", servers.to_string());
     let shown = world.run(&["mcp", "trust"]).expect(3).stdout;
-    let expected = "Trust covers this file, not the files that it starts: `./srv.sh` and `lib/server.py` can change without another question.";
-    assert!(shown.contains(expected), "{shown}");
+    let covered = "Trust covers this file only. The files of the project that these programs start or read can change without another prompt";
+    let expected = format!("{covered}, among them `./srv.sh` and `lib/server.py`.");
+    assert!(shown.contains(&expected), "{shown}");
+    let show = |arguments: Vec<String>| {
+        let server = json!({ "command": "sh", "args": arguments });
+        let servers = json!({ "mcpServers": { "a": server } });
+        world.file(".mcp.json", servers.to_string());
+        world.run(&["mcp", "trust"]).expect(3).stdout
+    };
+    let shown = show(Vec::new());
+    assert!(shown.contains(&format!("{covered}.\n")), "{shown}");
+    let files: Vec<String> = (0..10).map(|n| format!("f{n}")).collect();
+    for file in &files {
+        world.file(file, "x\n");
+    }
+    let shown = show(files);
+    assert!(shown.contains("`f7` and 2 more.\n"), "{shown}");
 }
 
 /// One skill whose files cannot be counted hid the trust of all others.

@@ -131,6 +131,7 @@ pub(crate) fn get(
     };
     tool_context
         .permit_client(
+            loaded,
             &handle,
             SkillAction::Load,
             arguments.raw().unwrap_or_default(),

@@ -460,7 +460,7 @@ fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
 }
 
 /// Returns the actual file name of SKILL.md.
-fn main_file(skill: &Skill) -> &'static str {
+pub(crate) fn main_file(skill: &Skill) -> &'static str {
     skill.main_file().unwrap_or(MAIN)
 }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::clean_line;
-use prowess_policy::{Actor, GateAction, SkillAction, Verdict};
-use prowess_tools::ToolContext;
-use prowess_traits::ApprovalRequest;
+use prowess_tools::{SkillHandle, ToolContext};
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
@@ -16,7 +14,7 @@ use rmcp::model::{
 use serde_json::json;
 
 use super::paging::{self, Page};
-use super::resource_index::{FileFault, MAIN, ResourceIndex, ServedSkill, ServedSkills};
+use super::resource_index::{FileFault, MAIN, ResourceIndex, ServedSkill, ServedSkills, main_file};
 use super::session::Session;
 use crate::wire::digest_text;
 
@@ -92,13 +90,18 @@ pub(crate) fn read(
     if path.is_empty() {
         return Err(none(" (it is a folder; use `resources/directory/read`)"));
     }
-    if !may_read(tool_context, served, &path) {
-        return Err(none(""));
-    }
+    let catalog = tool_context.services.registry.snapshot();
+    let entry = catalog.entry_of(&served.skill).ok_or_else(|| none(""))?;
+    let handle = SkillHandle::new(&served.name, entry);
     let loaded = session.loaded().clone();
-    let (skill, name) = (&served.skill, &served.name);
+    // The text of a skill is published under one name.
+    let real = if path == MAIN {
+        main_file(&served.skill)
+    } else {
+        &path
+    };
     if tool_context
-        .permit_client_file(&loaded, skill, name, &path)
+        .permit_client_file(&loaded, &handle, real)
         .is_err()
     {
         return Err(none(""));
@@ -127,45 +130,6 @@ pub(crate) fn read(
         }
     };
     Ok(ReadResourceResult::new(vec![contents]))
-}
-
-/// Returns `true` if the rules allow reading a file of a skill, and loading it for the file with its
-/// text. Prompts if they require it.
-fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> bool {
-    let skill = &served.skill;
-    let mut also: Vec<&str> = vec![&skill.name];
-    also.extend(skill.alias.as_deref());
-    let request = |action, arguments| GateAction::Skill {
-        name: &served.name,
-        also: &also,
-        action,
-        arguments,
-    };
-    let decide = |action| {
-        let decision = tool_context.gate().decide(&action, &Actor::default());
-        (decision, action)
-    };
-    let (mut decision, mut action) = decide(request(SkillAction::Read, path));
-    if path == MAIN {
-        let load = decide(request(SkillAction::Load, ""));
-        if load.0.verdict > decision.verdict {
-            (decision, action) = load;
-        }
-    }
-    match decision.verdict {
-        Verdict::Allow => true,
-        Verdict::Deny => false,
-        Verdict::Ask => {
-            let what = format!("Read {path} of skill {}", served.name);
-            let question = ApprovalRequest {
-                what: &what,
-                decision: &decision,
-                skill: Some(&served.name),
-                action: Some(&action),
-            };
-            tool_context.services.approver.ask(&question).allows()
-        }
-    }
 }
 
 /// Returns the index of an earlier draft, for clients that still use it.

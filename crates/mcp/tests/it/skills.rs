@@ -409,6 +409,25 @@ fn rules_apply_to_resources() {
 }
 
 #[test]
+fn restrictions_of_loaded_skills_apply_to_prompts_and_resources() {
+    let world = World::new();
+    plain(&world, "secret");
+    let text = "---\nname: strict\ndescription: d\ndisallowed-tools: Skill(secret)\n---\nStrict.\n";
+    skill(&world, "strict", text);
+    let mut raw = Raw::connect(&world, &[]);
+    let uri = json!({ "uri": "skill://secret/SKILL.md" });
+    let prompt = json!({ "name": "secret" });
+    raw.request("resources/read", uri.clone());
+    raw.request("prompts/get", prompt.clone());
+    let call = json!({ "name": "load_skill", "arguments": { "name": "strict" } });
+    assert_ne!(raw.request("tools/call", call)["isError"], true);
+    let call = json!({ "name": "load_skill", "arguments": { "name": "secret" } });
+    assert_eq!(raw.request("tools/call", call)["isError"], true);
+    assert_eq!(raw.refused("resources/read", uri), -32002);
+    assert_eq!(raw.refused("prompts/get", prompt), -32602);
+}
+
+#[test]
 fn cache_hints_are_sent_to_modern_clients_only() {
     let world = World::new();
     plain(&world, "deploy");

@@ -1303,3 +1303,22 @@ fn folder_in_a_rule_is_literal_text() {
     let read = parse("Read(/${DIR}/**)", "/s/a*[b]").unwrap();
     assert_eq!(read.subject, RuleSubject::Read("//s/a\\*\\[b]/**".into()));
 }
+
+#[test]
+fn script_that_cannot_be_parsed_is_not_called_a_command() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let script = "for i in 1; do bash -c \"echo 'x\"; done";
+    let bound = BoundScript {
+        script,
+        display: script,
+        positionals: &[],
+        variables: &[],
+    };
+    let outcome = gate(&[], &["Bash(rm:*)"], &[]).bound(&bound, &skill(&tools, true, false));
+    let decision = outcome.decision();
+    assert_eq!(decision.verdict, Ask);
+    assert_eq!(
+        &*decision.reason,
+        "the script cannot be checked completely against the deny and ask rules"
+    );
+}

@@ -22,7 +22,9 @@ use super::{nested, slash_commands};
 use crate::cache::{Cache, was_at_rest};
 use crate::digest::FactKind;
 use crate::resource::{Resource, ResourceError, SkillFolder};
-use crate::source::{Known, Places, Scan, SkillSource, SourceFault, SourceFaultKind, fingerprint};
+use crate::source::{
+    Known, Places, Scan, SearchedFolder, SkillSource, SourceFault, SourceFaultKind, fingerprint,
+};
 
 /// A file that did not change for this many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
@@ -205,7 +207,11 @@ impl FileSource {
     fn prepare(&self) -> (Vec<Prepared>, Vec<ScanNotice>) {
         let (roots, mut notices) = self.all_roots();
         let bounds = LinkBounds::new(&self.place, &roots);
-        let watched = roots.iter().map(|root| root.path.clone()).collect();
+        let searched = roots.iter().map(|root| SearchedFolder {
+            scope: root.scope,
+            path: root.path.clone(),
+        });
+        let searched = searched.collect();
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut orders = Orders::default();
         for root in roots {
@@ -249,7 +255,7 @@ impl FileSource {
         let mut last = self.last();
         last.roots = roots.collect();
         last.bounds = bounds;
-        last.watched = watched;
+        last.searched = searched;
         drop(last);
         (prepared, notices)
     }
@@ -501,9 +507,9 @@ impl SkillSource for FileSource {
         self.last().root_of(id).is_some()
     }
 
-    fn watched(&self) -> Vec<PathBuf> {
-        // Not searched again: nested roots are found by a walk through the whole project.
-        self.last().watched.clone()
+    fn searched(&self) -> Vec<SearchedFolder> {
+        // Not looked up again: nested roots are found by a walk through the whole project.
+        self.last().searched.clone()
     }
 }
 
@@ -532,8 +538,8 @@ struct LastScan {
     roots: Vec<LastRoot>,
     /// Bounds of links in the project.
     bounds: LinkBounds,
-    /// Paths of all roots, including ones that do not exist.
-    watched: Vec<PathBuf>,
+    /// All roots, including ones that do not exist.
+    searched: Vec<SearchedFolder>,
     /// Links to folders that were searched.
     links: Vec<FollowedLink>,
     /// The folders of skills that were found through a link, with the nearest one.

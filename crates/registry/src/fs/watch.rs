@@ -561,7 +561,8 @@ impl Watch {
         let sources = self.registry.file_sources();
         let roots: BTreeSet<PathBuf> = sources
             .iter()
-            .flat_map(|source| crate::SkillSource::watched(&**source))
+            .flat_map(|source| crate::SkillSource::searched(&**source))
+            .map(|folder| folder.path)
             .collect();
         *self.inbox.roots() = roots.iter().cloned().collect();
         let mut wanted: BTreeMap<PathBuf, (bool, FolderIdentity)> = BTreeMap::new();

@@ -53,6 +53,23 @@ fn text_files_and_digest_come_from_one_read() {
     assert_eq!(gone.to_string(), "there is no such file");
 }
 
+#[test]
+fn skill_with_a_link_to_a_large_file_is_not_small() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().join("skills");
+    fs::create_dir_all(root.join("plain")).unwrap();
+    let text = "---\nname: plain\ndescription: Does it.\n---\nDo it.\n";
+    fs::write(root.join("plain/SKILL.md"), text).unwrap();
+    fs::write(world.path().join("large"), vec![0; 300 * 1024]).unwrap();
+    let registry = Registry::new(Precedence::default());
+    registry.load_dir(&root).unwrap();
+    let skill = registry.get("plain").unwrap();
+    assert!(registry.read_if_small(&skill).is_some());
+    symlink("../../large", root.join("plain/large")).unwrap();
+    assert_eq!(registry.read_if_small(&skill), None);
+    assert!(registry.read(&skill).is_ok());
+}
+
 /// A skill's folder is the one that the scan found: a link in its place, in the place of a folder
 /// around it, or another target of a link that was there before, is an error.
 #[test]

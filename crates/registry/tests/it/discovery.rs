@@ -1,7 +1,11 @@
 //! Skill discovery: §9.5 of the normative cases, and Planck's D1 to D9.
 
+use std::path::Path;
+
 use prowess_catalog::{Catalog, Precedence, Scope};
-use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, SkillSource, WalkOptions};
+use prowess_registry::{
+    FileOptions, FileSource, Known, Place, Registry, SearchedFolder, SkillSource, WalkOptions,
+};
 
 use crate::support::{World, catalog, names, only, registry, text};
 
@@ -490,22 +494,27 @@ fn only_replaces_all_other_folders() {
         world.locations(&source.scan(Known::default())),
         ["../only/this/SKILL.md"]
     );
-    assert_eq!(source.watched(), [world.path("../only")]);
+    let only = SearchedFolder {
+        scope: Scope::Extra,
+        path: world.path("../only"),
+    };
+    assert_eq!(source.searched(), [only]);
 }
 
 #[test]
-fn watched_folders_are_those_of_the_last_scan() {
+fn searched_folders_are_those_of_the_last_scan() {
     let world = World::new();
     world.folder(".git");
     let source = FileSource::new(world.standing_in(""), FileOptions::default());
     source.scan(Known::default());
     let nested = world.path("apps/web/.agents/skills");
+    let is_searched = |path: &Path| source.searched().iter().any(|it| it.path == path);
     world.skill("apps/web/.agents/skills/nested");
     // Nested roots are found by a walk through the project, which only a scan makes.
-    assert!(!source.watched().contains(&nested));
+    assert!(!is_searched(&nested));
     source.scan(Known::default());
-    assert!(source.watched().contains(&nested));
-    assert!(source.watched().contains(&world.path(".claude/skills")));
+    assert!(is_searched(&nested));
+    assert!(is_searched(&world.path(".claude/skills")));
 }
 
 #[test]

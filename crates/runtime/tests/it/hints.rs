@@ -16,7 +16,7 @@ prowess_test::tests! {
     skill_is_described_once
     loaded_skill_is_not_hinted
     sub_run_gets_no_hint
-    disabled_hints_leave_no_trace
+    disabled_hints_store_no_event
     compaction_removes_hints
 }
 
@@ -163,7 +163,7 @@ fn sub_run_gets_no_hint() {
     assert!(conversation(&model.asked()[1]).contains(DESCRIPTION));
 }
 
-fn disabled_hints_leave_no_trace() {
+fn disabled_hints_store_no_event() {
     let world = world();
     let mut parts = world.parts(answers(1));
     parts.settings.hint = None;

@@ -53,12 +53,19 @@ pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     /// The words after `<` and `<<<`.
     pub(super) inputs: Vec<Word>,
-    /// The words after `>` and similar signs.
+    /// The words after `>` and similar signs, without the descriptors after `>&`.
     pub(super) outputs: Vec<Word>,
     /// `true` for a group that reads code from its input.
     pub(super) reads_code: bool,
     /// The end of the last word or redirection.
     pub(super) end: usize,
+}
+
+/// Returns `true` if a word after `>&` is a descriptor and not a file: `1`, `1-`, `-`.
+fn is_descriptor(word: &Word) -> bool {
+    let digits = word.text.strip_suffix('-').unwrap_or(&word.text);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    word.found.is_empty() && !word.text.is_empty() && is_number
 }
 
 impl Scanner<'_> {
@@ -205,7 +212,9 @@ impl Scanner<'_> {
                         1
                     };
                     let word = self.target();
-                    simple.outputs.push(word);
+                    if next != Some(b'&') || !is_descriptor(&word) {
+                        simple.outputs.push(word);
+                    }
                 }
                 _ => {
                     let word = self.word();

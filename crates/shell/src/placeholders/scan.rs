@@ -33,7 +33,7 @@ const EVALUATED_BY_THE_SHELL: [&str; 9] = [
     "SRANDOM",
 ];
 
-/// What earlier passes found out about the variables of a script.
+/// Facts from earlier passes about the variables of a script.
 #[derive(Default)]
 pub(super) struct Variables {
     /// Variables that may hold a value.

@@ -581,7 +581,7 @@ fn arithmetic_without_values_is_safe() {
 
 /// Each of these ran code that was in a value (second round of attacks).
 #[test]
-fn values_that_reach_code_by_a_detour_are_refused() {
+fn values_that_become_code_indirectly_are_refused() {
     for script in [
         // The positionals in a loop.
         "echo \"$1\"; for n; do t=$((t+n)); done; echo $t",
@@ -636,6 +636,12 @@ fn values_that_reach_code_by_a_detour_are_refused() {
         "d=$(mktemp); echo \"$1\" > $d; bash $d",
         "d=$(mktemp); echo \"$1\" > \"$d\"; source \"$d\"",
         "echo \"$1\" > a; cp a b; bash b",
+        "echo \"$1\" > 1; bash 1",
+        "echo \"$1\" > 2; bash 2",
+        "echo \"$1\" > ./-; bash ./-",
+        "echo \"$1\" > -; bash ./-",
+        "echo \"$1\" >& f; bash f",
+        "echo \"$1\" &> 1; bash 1",
         "echo \"$1\" > a; eval \"$(cat a)\"",
         "echo \"$1\" > a; bash -c \"$(cat a)\"",
         "echo \"$1\" > a; x=$(cat a); eval \"$x\"",
@@ -654,6 +660,8 @@ fn values_that_reach_code_by_a_detour_are_refused() {
     }
     for script in [
         "for f in a b; do cat \"$f\" \"$1\"; done",
+        "echo \"$1\" >&2; bash run.sh",
+        "python3 tool.py \"$1\" 2>&1 | tee log >&-; bash 1",
         "perl -e 'print $ARGV[0]' -- \"$1\"",
         "perl tool.pl \"$1\"",
         "perl -Mopen tool.pl x; echo \"$1\"",

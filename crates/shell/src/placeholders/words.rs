@@ -67,7 +67,7 @@ impl Scanner<'_> {
     /// Records the files that a command writes.
     fn note_written(&mut self, words: &[Word], simple: &SimpleCommand, first_position: usize) {
         /// Targets that are not files.
-        const NO_FILES: [&str; 6] = ["/dev/null", "/dev/stderr", "/dev/stdout", "1", "2", "-"];
+        const NO_FILES: [&str; 3] = ["/dev/null", "/dev/stderr", "/dev/stdout"];
         let is_file = |word: &&Word| !NO_FILES.contains(&word.text.as_str());
         let mut written: Vec<&Word> = simple.outputs.iter().filter(is_file).collect();
         if words.len() <= MAX_WORDS && changes_files(&plain_words(words)) {

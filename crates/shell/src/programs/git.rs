@@ -139,6 +139,21 @@ const REFSPEC: Operand = operand(
 )
 .globs();
 
+/// The commands that show differences.
+const DIFF: Program = Program {
+    options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
+    values: list(DIFF_VALUES),
+    safe: "--no-textconv --text --exit-code",
+    operands: &[operand(
+        0,
+        outside,
+        Elsewhere,
+        "is a file elsewhere",
+        "git diff /dev/null /etc/passwd",
+    )],
+    ..NONE
+};
+
 /// A subcommand that starts an editor on request.
 const EDITS: Program = Program {
     options: &[opt(
@@ -219,27 +234,23 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("diff log show whatchanged diff-tree diff-index diff-files"),
+        names: list("diff diff-tree diff-index diff-files"),
         answers: true,
-        options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
-        values: list(DIFF_VALUES),
-        safe: "--no-textconv --text --exit-code",
-        operands: &[operand(
-            0,
-            outside,
-            Elsewhere,
-            "is a file elsewhere",
-            "git diff /dev/null /etc/passwd",
-        )],
         plain: &[
             "git diff --stat HEAD~3..HEAD -- src",
-            "git log -p --author 'a b' -S--output --text",
-            "git log -n 3 --format='%h %s'",
-            "git show HEAD:src/main.rs",
             "git diff main...feature",
             "git diff --output-indicator-new=+ --no-ext-diff",
         ],
-        ..NONE
+        ..DIFF
+    },
+    Program {
+        names: list("log show whatchanged"),
+        plain: &[
+            "git log -p --author 'a b' -S--output --text",
+            "git log -n 3 --format='%h %s'",
+            "git show HEAD:src/main.rs",
+        ],
+        ..DIFF
     },
     Program {
         names: list("range-diff"),

@@ -33,6 +33,7 @@ mod git_settings;
 mod interpreters;
 mod network;
 mod packages;
+mod project_files;
 mod search;
 mod sed;
 mod system;
@@ -49,6 +50,7 @@ use code::Code;
 use engine::Program;
 pub(crate) use engine::{UNKNOWN, is_input};
 pub use git_settings::git_setting_runs;
+pub use project_files::named_files;
 
 /// The effect of an option or operand that the program's name does not suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

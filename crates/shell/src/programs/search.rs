@@ -174,12 +174,13 @@ pub(super) const SEARCH: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("grep egrep fgrep ggrep zgrep locate updatedb"),
+        names: list("locate"),
         answers: true,
-        values: list(
-            "-e! -A -B -C -m -f -d -D --regexp! --file --max-count --after-context --before-context \
-             --context --include --exclude --exclude-dir --label --color? --colour?",
-        ),
+        plain: &["locate x"],
+        ..NONE
+    },
+    Program {
+        names: list("updatedb"),
         options: &[opt(
             "-U: --database-root:",
             Writes,
@@ -187,6 +188,15 @@ pub(super) const SEARCH: &[Program] = &[
             "updatedb -U /",
         )
         .when(outside)],
+        ..NONE
+    },
+    Program {
+        names: list("grep egrep fgrep ggrep zgrep"),
+        answers: true,
+        values: list(
+            "-e! -A -B -C -m -f -d -D --regexp! --file --max-count --after-context --before-context \
+             --context --include --exclude --exclude-dir --label --color? --colour?",
+        ),
         plain: &["grep -rn needle src", "grep -E -o 'a|b' x", "grep -U x y"],
         ..NONE
     },

@@ -422,3 +422,21 @@ fn open_grants_say_why() {
         assert_eq!(open_grant(&split(line)), expected, "{line}");
     }
 }
+
+#[test]
+fn exit_code_one_is_an_answer_of_programs_that_search_or_compare() {
+    for (line, expected) in [
+        ("grep x f", true),
+        ("zgrep x f", true),
+        ("locate x", true),
+        ("git diff", true),
+        ("git diff-tree HEAD", true),
+        ("git grep x", true),
+        ("updatedb", false),
+        ("git log", false),
+        ("git show HEAD", false),
+    ] {
+        let words: Vec<Word> = line.split(' ').map(Word::plain).collect();
+        assert_eq!(answers_with_exit_code(&words), expected, "{line}");
+    }
+}

@@ -139,10 +139,15 @@ impl<'w> PathGuard<'w> {
     fn protection(&self, real: &Path) -> Option<Cow<'static, str>> {
         let acting = self.context.acting.as_ref();
         let mut profile = self.context.profile(acting.map(|skill| &skill.trust));
-        let is_in = |paths: &[PathBuf]| paths.iter().any(|path| real.starts_with(settled(path)));
-        let is_skill = |place: PathBuf| real.starts_with(place);
-        let is_known =
-            is_in(&profile.protected) || self.context.skill_places().into_iter().any(is_skill);
+        let is_in = |paths: &[PathBuf]| {
+            let settled: Vec<PathBuf> = paths.iter().map(|path| settled(path)).collect();
+            within(real, &settled)
+        };
+        // A profile that may write contains them already.
+        if profile.writable.is_empty() {
+            profile.protected.extend(self.context.skill_places());
+        }
+        let is_known = is_in(&profile.protected);
         // A host may have no home folder.
         profile.protected.retain(|path| path.is_absolute());
         profile.hidden.retain(|path| path.is_absolute());
@@ -173,7 +178,7 @@ impl<'w> PathGuard<'w> {
             .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
         let edits_project = real.parent() == Some(&*self.workspace) && real.exists();
         let roots = self.context.services.registry.searched_folders();
-        roots.iter().map(|root| settled(root)).any(|root| {
+        roots.iter().map(|root| settled(&root.path)).any(|root| {
             let is_around = self.workspace.starts_with(&root);
             real.starts_with(&root) && (!is_around || makes_skill && !edits_project)
         })
@@ -296,11 +301,7 @@ impl<'w> PathGuard<'w> {
 
     /// Returns the reason why an access is never allowed.
     fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<Cow<'static, str>> {
-        let below = |folders: &[PathBuf]| {
-            folders
-                .iter()
-                .any(|folder| resolved.real.starts_with(folder))
-        };
+        let below = |folders: &[PathBuf]| within(&resolved.real, folders);
         if is_kernel(&resolved.real) {
             return Some("it is a kernel file".into());
         }
@@ -329,8 +330,7 @@ impl<'w> PathGuard<'w> {
             }
             if self.is_searched(&resolved.real) {
                 return Some(
-                    "skills in this folder are trusted; only the user may add or change them"
-                        .into(),
+                    "this folder is searched for skills; only the user may change it".into(),
                 );
             }
             return self.protection(&resolved.real);
@@ -452,7 +452,13 @@ pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathB
 /// Returns `true` for a file with which git would take a folder without a repository for a git
 /// folder, or for a part of such a folder that decides what git executes.
 fn makes_git_folder(real: &Path) -> bool {
+    // A path that cannot be inspected may exist, but is not a reason to allow something.
     let exists = |path: PathBuf| path.symlink_metadata().is_ok();
+    let may_exist = |path: PathBuf| {
+        let is_absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
+        let facts = path.symlink_metadata();
+        facts.map_or_else(|error| !is_absent(error.kind()), |_| true)
+    };
     let parts: Vec<&OsStr> = real.components().map(Component::as_os_str).collect();
     real.ancestors().skip(1).any(|folder| {
         let Some(part) = parts.get(folder.components().count()) else {
@@ -467,7 +473,7 @@ fn makes_git_folder(real: &Path) -> bool {
         // Git looks for `.git` first.
         let pointer = folder.join(".git");
         let has_repository = pointer.is_file() || exists(pointer.join(GIT_HEAD));
-        !has_repository && (is_head || exists(folder.join(GIT_HEAD)))
+        !has_repository && (is_head || may_exist(folder.join(GIT_HEAD)))
     })
 }
 
@@ -484,6 +490,7 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
         .collect()
 }
 
+/// Returns `true` if a folder contains `path` or is `path`.
 fn within(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
@@ -572,6 +579,6 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
 
 /// Returns the real path of one of our own folders, or the path as written if it cannot be
 /// resolved.
-fn settled(path: &Path) -> PathBuf {
+pub(crate) fn settled(path: &Path) -> PathBuf {
     settle(path).map_or_else(|_| path.to_owned(), |(real, _)| real)
 }

@@ -1,6 +1,7 @@
 //! Paths that try to escape the project. The gate asks about all of them, and no prompt is
 //! approved.
 
+use prowess_policy::profile::Strength;
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::ToolErrorKind;
 use serde_json::json;
@@ -112,6 +113,50 @@ fn protected_paths_are_never_accessible() {
     let found = told(&context, "glob", &json!({ "path": "..", "pattern": "**" }));
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
     assert!(says.questions().is_empty());
+}
+
+/// An index that cannot be parsed may name any submodule. The strength of the sandbox is about
+/// commands; it does not open the project for the file tools.
+#[test]
+fn repository_that_cannot_be_inspected_is_not_written() {
+    let world = world()
+        .with(".git/HEAD", "ref: refs/heads/main\n")
+        .with(".git/objects/x", "")
+        .with(".git/refs/x", "")
+        .with(".git/config", "");
+    let write = |strength: Strength| {
+        let mut context = world.yolo();
+        context.settings.strength = strength;
+        call(
+            &context,
+            "write",
+            &json!({ "path": "new.txt", "content": "x" }),
+        )
+    };
+    for strength in Strength::ALL {
+        write(strength).unwrap();
+    }
+    world.file(".git/index", "DIRC and no index");
+    for strength in Strength::ALL {
+        let error = write(strength).unwrap_err();
+        assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{error}");
+    }
+}
+
+/// A question about a path changes nothing on disk: a placeholder may belong to a run of another
+/// session.
+#[test]
+fn placeholders_are_kept_by_the_file_tools() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world().with(".envrc", "");
+    let placeholder = world.path(".envrc");
+    std::fs::set_permissions(&placeholder, PermissionsExt::from_mode(0o404)).unwrap();
+    told(
+        &world.yolo(),
+        "write",
+        &json!({ "path": "new.txt", "content": "x" }),
+    );
+    assert!(placeholder.exists());
 }
 
 /// Skills, and files that decide what is executed later, cannot be written, whether they exist or

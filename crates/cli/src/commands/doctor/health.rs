@@ -140,8 +140,8 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
         if told == MOST_FAULTS {
             let more = catalog.shadowed_in_root().count() - MOST_FAULTS;
             let text = format!(
-                "{} more have the name of another one",
-                wording::thousands(more)
+                "{} with duplicate names",
+                wording::count(more, "more skill")
             );
             checks.push(Check::new("skill", State::Odd, text));
             break;
