@@ -29,7 +29,7 @@ pub use agent_files::{FoundAgentFile, agent_files, read_agent_file};
 pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
-pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot};
+pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot, repository};
 pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{ScanNotice, WalkOptions, WalkSummary, walk, walk_within};
 pub use fs::watch::{WatchHandle, WatchMode, WatchOptions};

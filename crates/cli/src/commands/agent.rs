@@ -145,8 +145,8 @@ fn list(
     }
     let left_out = entries.len() - shown.len();
     if left_out > 0 {
-        let more = wording::count(left_out, "shadowed agent or member");
-        printer.status(&format!("{more} left out; list them with `--all`"));
+        let more = wording::count(left_out, "more agent");
+        printer.status(&format!("{more}; list them with `--all`"));
     }
     warn_of_findings(&agents.reports, printer);
     Ok(Exit::Done)

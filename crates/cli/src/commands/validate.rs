@@ -45,7 +45,7 @@ Examples:
   prowess validate skills --fix           check a folder and fix it"
 )]
 pub(crate) struct ValidateArgs {
-    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills except the bundled one)
+    /// Folders, SKILL.md files, agent files such as TEAM.json, installed names, or `-` for standard input (default: all visible skills except the bundled one)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply safe fixes
@@ -263,7 +263,7 @@ fn once(
     for notice in outcome.notices.iter().filter(is_cut) {
         printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
-    if outcome.skills == 0 && too_deep {
+    if outcome.checked() == 0 && too_deep {
         return Err(Failure::new("no skill was checked").hint("pass a folder closer to the skills"));
     }
     if job.action == ValidationAction::Diff {
@@ -320,6 +320,10 @@ fn sources(
     }
     let mut paths = Vec::new();
     for typed in typed {
+        if validation::is_agent_file(typed) {
+            paths.push(typed.clone());
+            continue;
+        }
         match targets::resolve(typed, global, environment, printer)? {
             Meant::Path(path) | Meant::Skill { path, .. } => paths.push(path),
             Meant::Memory { location, .. } => {
@@ -517,6 +521,7 @@ fn print_fixed_text(
             skills: 1,
             affected: 1,
             folders: 0,
+            noun: "skill",
         };
         printer.status(&full::summary(counts, extent));
     }
@@ -573,7 +578,7 @@ fn print_results(
                 "schema": "prowess.validate/1",
                 "profile": rules.profile().as_str(),
                 "summary": {
-                    "skills": results.skills,
+                    "skills": results.checked(),
                     "affected": results.extent().affected,
                     "errors": counts.errors,
                     "warnings": counts.warnings,
@@ -630,7 +635,7 @@ fn print_statistics(
     let rows = results.by_rule();
     if format == FormatArg::Json {
         let rules: Vec<Value> = rows.iter().map(|(rule, findings, skills)| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
-        return printer.json(&json!({ "schema": "prowess.validate-statistics/1", "skills": results.skills, "rules": rules }));
+        return printer.json(&json!({ "schema": "prowess.validate-statistics/1", "skills": results.checked(), "rules": rules }));
     }
     if rows.is_empty() {
         return Ok(());
@@ -672,7 +677,7 @@ fn summarise(results: &ValidationOutcome<FormattedFinding>, elapsed: &str, print
         printer.status(&format!(
             "Fixed {} in {}",
             wording::count(results.fixed(), "finding"),
-            wording::count(files.len(), "skill")
+            wording::count(files.len(), results.noun())
         ));
         for file in files.iter().take(MOST_NAMED) {
             let path = sanitize::line(&file.path);
@@ -692,7 +697,7 @@ fn summarise(results: &ValidationOutcome<FormattedFinding>, elapsed: &str, print
         } else {
             " left"
         };
-        let skills = wording::count(results.skills, "skill");
+        let skills = wording::count(results.checked(), results.noun());
         printer.status(&format!(
             "Validated {skills} in {elapsed}, no findings{left}"
         ));

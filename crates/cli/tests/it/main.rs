@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod agents;
 mod arguments;
 mod audit;
 mod bad_input;

@@ -389,6 +389,8 @@ pub struct Extent {
     pub affected: usize,
     /// Folders with findings that are not skills: empty or unreadable ones.
     pub folders: usize,
+    /// The word for a skill: `skill`, or `file` if other files were checked too.
+    pub noun: &'static str,
 }
 
 /// Returns the summary line of a check: the findings, the number of skills, and the flags that fix
@@ -420,7 +422,7 @@ pub fn summary(counts: crate::FindingCounts, extent: Extent) -> String {
             wording::thousands(more)
         ),
     };
-    let skills = wording::count(extent.skills, "skill");
+    let skills = wording::count(extent.skills, extent.noun);
     let skills = match extent {
         _ if extent.affected == extent.skills => skills,
         _ => format!("{} of {skills}", wording::thousands(extent.affected)),
@@ -693,6 +695,7 @@ warning[rule]: a message that says more than
                     skills,
                     affected,
                     folders,
+                    noun: "skill",
                 },
             )
         };

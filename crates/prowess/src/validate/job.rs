@@ -10,6 +10,7 @@ use prowess_registry::replace;
 use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk_within};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
+use crate::validate::agents::AgentTarget;
 use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 
 /// Maximum number of folders to open below a path. High, because a given path is checked
@@ -183,7 +184,9 @@ impl<S: Presenter> Run<'_, S> {
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<ScanNotice> {
         let mut folders = Vec::new();
         for path in paths {
-            if !read_path(&path, &mut |found| self.check(found)) {
+            if let Some(target) = AgentTarget::new(&path) {
+                self.check_agents(&path, &target);
+            } else if !read_path(&path, &mut |found| self.check(found)) {
                 folders.push(path);
             }
         }
@@ -263,6 +266,59 @@ impl<S: Presenter> Run<'_, S> {
                     );
                     self.keep(found.path, path, Some(parsed.text), findings);
                 }
+            }
+        }
+        self.presenter.step();
+    }
+
+    /// Checks an agent file and the files that it names. Only the file itself is fixed.
+    fn check_agents(&self, path: &Path, target: &AgentTarget) {
+        self.lock().agent_files += 1;
+        let read = match target.read() {
+            Ok(read) => read,
+            Err(fault) => return self.unread(path, &fault),
+        };
+        for report in read.reports {
+            let is_own = *report.path == *read.path;
+            let file = if is_own {
+                path.to_owned()
+            } else {
+                target.root.join(&report.path)
+            };
+            let shown = self.presenter.path(&file);
+            let fixed = (is_own && self.job.action != ValidationAction::Report)
+                .then(|| target.fixed(self.job, &report))
+                .flatten();
+            let Some((text, rules)) = fixed else {
+                let text = report.text.as_deref();
+                self.record(&file, shown, text, report.diagnostics);
+                continue;
+            };
+            let mut fixed_file = FixedFile {
+                file: file.clone(),
+                path: shown.clone(),
+                rules,
+                diff: String::new(),
+            };
+            if self.job.action == ValidationAction::Diff {
+                fixed_file.diff = diff::unified(&shown, report.text(), &text);
+            } else if let Err(error) = replace::replace_file(
+                &file,
+                &self.places,
+                report.text().as_bytes(),
+                text.as_bytes(),
+            ) {
+                self.lock().failures.push(error);
+                let text = report.text.as_deref();
+                self.record(&file, shown, text, report.diagnostics);
+                continue;
+            }
+            self.lock().fixed_files.push(fixed_file);
+            let left = target.read().map(|file| file.reports).unwrap_or_default();
+            let left = left.into_iter().find(|report| *report.path == *read.path);
+            if let Some(left) = left.filter(|_| self.job.action == ValidationAction::Fix) {
+                let text = left.text.as_deref();
+                self.record(&file, shown, text, left.diagnostics);
             }
         }
         self.presenter.step();

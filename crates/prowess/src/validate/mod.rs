@@ -1,4 +1,4 @@
-//! Validates and fixes packages on disk.
+//! Validates and fixes packages and agent files on disk.
 //!
 //! [`run`] reads every package at or below the given paths on several threads, runs the rules and
 //! optionally applies fixes. A [`Presenter`] presents the findings: it converts each one immediately,
@@ -41,11 +41,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod agents;
 mod job;
 mod outcome;
 mod targets;
 mod watch;
 
+pub use agents::is_agent_file;
 pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{VisibleRoots, distinct, visible_roots};

@@ -13,6 +13,8 @@ use prowess_registry::replace;
 pub struct ValidationOutcome<P> {
     /// The number of checked skills.
     pub skills: usize,
+    /// The number of agent files that were checked.
+    pub agent_files: usize,
     /// The number of folders with findings that are not skills.
     pub folders: usize,
     /// Files with findings, sorted by path.
@@ -80,6 +82,7 @@ impl<P> Default for ValidationOutcome<P> {
     fn default() -> Self {
         Self {
             skills: 0,
+            agent_files: 0,
             folders: 0,
             files: Vec::new(),
             fixed_files: Vec::new(),
@@ -99,8 +102,8 @@ impl<P> ValidationOutcome<P> {
     /// and those without a fix.
     pub fn diff_summary(&self) -> String {
         let fixed = wording::count(self.fixed(), "finding");
-        let checked = wording::count(self.skills, "skill");
-        let skills = wording::count(self.fixed_files.len(), "skill");
+        let checked = wording::count(self.checked(), self.noun());
+        let skills = wording::count(self.fixed_files.len(), self.noun());
         let counts = self.counts();
         let all = counts.errors + counts.warnings + counts.notes;
         let left = all.saturating_sub(counts.suggested + counts.fixable);
@@ -131,9 +134,24 @@ impl<P> ValidationOutcome<P> {
     pub fn extent(&self) -> Extent {
         let affected = self.files.len() - self.folders;
         Extent {
-            skills: self.skills,
+            skills: self.checked(),
             affected,
             folders: self.folders,
+            noun: self.noun(),
+        }
+    }
+
+    /// Returns the number of skills and agent files that were checked.
+    pub fn checked(&self) -> usize {
+        self.skills + self.agent_files
+    }
+
+    /// Returns the word for what was checked: `skill`, or `file` if agent files are among them.
+    pub fn noun(&self) -> &'static str {
+        if self.agent_files > 0 {
+            "file"
+        } else {
+            "skill"
         }
     }
 

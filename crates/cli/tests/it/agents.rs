@@ -1,0 +1,245 @@
+//! Agents, teams and crews of other systems: `agent list`, `agent show`, `validate`.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+const TEAM: &str = r#"{
+  "name": "dev",
+  "description": "Builds things",
+  "members": [
+    {"type": "orchestrator", "provider": "anthropic", "model_id": "m", "system_prompt": "prompts/lead.md"},
+    {"type": "builder", "description": "Builds.", "provider": "openai", "model_id": "n", "tools": ["read"], "skills": ["rust"]}
+  ]
+}"#;
+
+/// A project with the files of several systems.
+fn project() -> World {
+    let world = World::new();
+    world.file(".planck/teams/dev/TEAM.json", TEAM);
+    world.file(".planck/teams/dev/prompts/lead.md", "Lead the team.\n");
+    world.file(
+        "bluesky.skilled_crew.yaml",
+        "id: bluesky\nagents:\n  poster:\n    instructionsPath: ./AGENTS.md\n",
+    );
+    world.file(
+        "AGENTS.md",
+        "---\nname: poster\ndescription: Posts.\n---\nPost it.\n",
+    );
+    world.file(
+        ".agents/config.json",
+        "{\n  // a comment\n  \"subagents\": [{\"name\": \"cluster\", \"description\": \"Looks.\", \"skills\": []}]\n}\n",
+    );
+    for (name, model) in [
+        ("reviewer", "sonnet"),
+        ("writer", "opus"),
+        ("tester", "inherit"),
+    ] {
+        let text = format!(
+            "---\nname: {name}\ndescription: A {name}.\nmodel: {model}\n---\nYou are a {name}.\n"
+        );
+        world.file(format!(".claude/agents/{name}.md"), text);
+    }
+    world.file(
+        "~/.claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Mine.\n---\nMine.\n",
+    );
+    world.file(
+        ".codex/agents/explorer.toml",
+        "sandbox_mode = \"read-only\"\ndeveloper_instructions = \"Look.\"\n",
+    );
+    world
+}
+
+#[test]
+fn agents_of_all_systems_are_in_one_list() {
+    let world = project();
+    let listed = world.run(&["agent", "list", "--json"]).expect(0).json();
+    assert_eq!(listed["schema"], "prowess.agents/1");
+    let agents = listed["agents"].as_array().unwrap();
+    let rows: Vec<String> = agents
+        .iter()
+        .map(|agent| {
+            let word = |key: &str| agent[key].as_str().unwrap_or_default().to_owned();
+            let shadowed = if agent["shadowed"] == true {
+                " shadowed"
+            } else {
+                ""
+            };
+            format!(
+                "{} {} {}{shadowed}",
+                word("scope"),
+                word("dialect"),
+                word("name")
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "project claude reviewer",
+            "project claude tester",
+            "project claude writer",
+            "project core-agent cluster",
+            "project planck dev",
+            "project planck dev/orchestrator",
+            "project planck dev/builder",
+            "project skilled-crew bluesky",
+            "project skilled-crew bluesky/poster",
+            "project codex explorer",
+            "user claude reviewer shadowed",
+        ]
+    );
+    assert_eq!(listed["findings"], Value::Array(Vec::new()));
+    let team = agents.iter().find(|agent| agent["name"] == "dev").unwrap();
+    assert_eq!(
+        team["members"],
+        serde_json::json!(["orchestrator", "builder"])
+    );
+
+    let table = world.run(&["agent", "list"]).expect(0);
+    assert!(
+        table
+            .stdout
+            .contains("Builds things [orchestrator, builder]"),
+        "{}",
+        table.stdout
+    );
+    assert!(!table.stdout.contains("dev/builder"), "{}", table.stdout);
+    assert!(
+        table
+            .stderr
+            .contains("4 more agents; list them with `--all`"),
+        "{}",
+        table.stderr
+    );
+    let all = world.run(&["agent", "list", "--all"]).expect(0).stdout;
+    assert!(
+        all.contains("dev/builder") && all.contains("(shadowed)"),
+        "{all}"
+    );
+}
+
+#[test]
+fn agent_is_shown_with_what_it_may_use() {
+    let world = project();
+    let shown = world
+        .run(&["agent", "show", "dev/builder"])
+        .expect(0)
+        .stdout;
+    for part in ["openai/n", "Builds.", "rust"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let json = world
+        .run(&["agent", "show", "dev", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["prompt"], "Lead the team.");
+    assert_eq!(json["prompt_file"], ".planck/teams/dev/prompts/lead.md");
+    assert_eq!(json["calls"], serde_json::json!(["builder"]));
+    let mine = world
+        .run(&["agent", "show", "user:reviewer", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(mine["description"], "Mine.");
+    let explorer = world
+        .run(&["agent", "show", "explorer", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(explorer["read_only"], true);
+    let missing = world.run(&["agent", "show", "reviewr"]).expect(2).stderr;
+    assert!(missing.contains("no agent named `reviewr`"), "{missing}");
+    assert!(missing.contains("did you mean `reviewer`?"), "{missing}");
+}
+
+#[test]
+fn empty_project_says_where_to_create_an_agent() {
+    let world = World::new();
+    let listed = world.run(&["agent", "list"]).expect(0);
+    assert_eq!(listed.stdout, "");
+    assert!(listed.stderr.contains("no agents"), "{}", listed.stderr);
+    assert!(
+        listed.stderr.contains("`.claude/agents/NAME.md`"),
+        "{}",
+        listed.stderr
+    );
+}
+
+#[test]
+fn agent_files_are_validated_and_fixed() {
+    let world = project();
+    let team = TEAM.replace("\"tools\": [\"read\"]", "\"tols\": [\"bsh\"]");
+    world.file(".planck/teams/dev/TEAM.json", team);
+    let result = world
+        .run(&["validate", ".planck/teams/dev/TEAM.json", "--json"])
+        .json();
+    let findings = result["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{result}");
+    assert_eq!(findings[0]["rule"], "agent-key");
+    assert_eq!(findings[0]["start"]["line"], 6, "{result}");
+    let fixed = world.run(&[
+        "validate",
+        "--fix",
+        "--unsafe-fixes",
+        ".planck/teams/dev/TEAM.json",
+    ]);
+    assert!(
+        world
+            .read(".planck/teams/dev/TEAM.json")
+            .contains("\"tools\": [\"bsh\"]")
+    );
+    assert!(fixed.stderr.contains("agent-key"), "{}", fixed.stderr);
+    assert!(
+        fixed.stdout.contains("unknown tool `bsh`"),
+        "{}",
+        fixed.stdout
+    );
+
+    // The frontmatter of an agent is repaired like that of a skill.
+    let broken = "---\nname: a\ndescription: Use it when: asked. Context: none\n---\nx\n";
+    world.file(".claude/agents/a.md", broken);
+    world.run(&["validate", ".claude/agents/a.md"]).expect(1);
+    world
+        .run(&["validate", "--fix", "--unsafe-fixes", ".claude/agents/a.md"])
+        .expect(0);
+    let text = world.read(".claude/agents/a.md");
+    assert!(
+        text.contains("description: \"Use it when: asked. Context: none\"")
+            || text.contains("description: 'Use it when: asked. Context: none'"),
+        "{text}"
+    );
+    let sarif = world.run(&["validate", "--format", "sarif", "bluesky.skilled_crew.yaml"]);
+    sarif.expect(0);
+}
+
+/// A team whose prompt is outside, an agent whose name has terminal escapes, an alias bomb.
+#[test]
+fn hostile_agent_files_are_shown_safely() {
+    let world = World::new();
+    world.file("~/secret.md", "CANARY\n");
+    let team = TEAM.replace("prompts/lead.md", "../../../../secret.md");
+    world.file(".planck/teams/dev/TEAM.json", team);
+    world.file(
+        ".claude/agents/x.md",
+        "---\nname: \"a\\e[2Jb\"\ndescription: \"d\\e[31m\"\n---\n\u{1b}]0;x\u{7}\n",
+    );
+    world.file(
+        "bomb.skilled_crew.yaml",
+        "a: &a [x, x]\nb: &b [*a, *a]\nagents: {x: *b}\n",
+    );
+    let listed = world.run(&["agent", "list", "--all"]).expect(0);
+    let shown = world.run(&["agent", "show", "dev"]).expect(0);
+    for text in [&listed.stdout, &listed.stderr, &shown.stdout, &shown.stderr] {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains("CANARY"),
+            "{text:?}"
+        );
+    }
+    assert!(
+        listed.stderr.contains("3 agent files with findings"),
+        "{}",
+        listed.stderr
+    );
+    let result = world.run(&["validate", ".claude/agents/x.md"]).expect(1);
+    assert!(!result.stdout.contains('\u{1b}'), "{:?}", result.stdout);
+}

@@ -1,0 +1,97 @@
+//! Reads, checks and fixes agent files.
+
+use std::path::{Path, PathBuf};
+
+use prowess_diag::{Diagnostic, FileReport, fix};
+use prowess_flow::{AgentFile, Dialect};
+use prowess_registry::{read_agent_file, repository};
+use prowess_spec::ReadFault;
+
+use crate::validate::job::ValidationJob;
+
+/// Maximum number of rounds of fixes. A fix may reveal another finding.
+const MAX_ROUNDS: usize = 8;
+
+/// Returns `true` if a path is that of an agent file, such as `.claude/agents/a.md` or `TEAM.json`.
+pub fn is_agent_file(path: &Path) -> bool {
+    AgentTarget::new(path).is_some()
+}
+
+/// An agent file at a path.
+pub(super) struct AgentTarget {
+    /// The project, without links.
+    pub(super) root: PathBuf,
+    /// The path below it.
+    path: String,
+    dialect: Dialect,
+}
+
+impl AgentTarget {
+    /// Returns `None` if a path is not that of an agent file.
+    pub(super) fn new(path: &Path) -> Option<Self> {
+        let path = path.is_file().then(|| path.canonicalize().ok())??;
+        let dialect = Dialect::of(path.to_str()?)?;
+        let folder = path.parent()?;
+        // Without a repository, the folder that contains `.claude` and the like is the project.
+        let marker = |folder: &&Path| {
+            let name = folder.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with('.'))
+        };
+        let root = repository(folder).or_else(|| {
+            let hidden = folder.ancestors().find(marker)?;
+            hidden.parent()
+        });
+        let root = root.unwrap_or(folder).to_owned();
+        let path = path.strip_prefix(&root).ok()?.to_str()?.to_owned();
+        Some(Self {
+            root,
+            path,
+            dialect,
+        })
+    }
+
+    pub(super) fn read(&self) -> Result<AgentFile, ReadFault> {
+        read_agent_file(&self.root, &self.path, self.dialect)
+    }
+
+    /// Applies the fixes that a job wants to the text of the file itself. Returns the new text and
+    /// the rules whose findings were fixed, or `None` if there is nothing to fix.
+    pub(super) fn fixed(
+        &self,
+        job: &ValidationJob,
+        report: &FileReport,
+    ) -> Option<(String, Vec<&'static str>)> {
+        let mut text = report.text().to_owned();
+        let mut applied = Vec::new();
+        let mut findings: Vec<Diagnostic> = report.diagnostics.clone();
+        for _ in 0..MAX_ROUNDS {
+            let wanted = findings.iter().filter_map(|finding| {
+                let fix = finding.fix.as_ref()?;
+                (fix.applicability >= job.least).then_some((finding.rule, fix))
+            });
+            let (next, rules) = fix::apply_named(&text, wanted);
+            if rules.is_empty() || next == text {
+                break;
+            }
+            text = next;
+            applied.extend(rules);
+            let read = prowess_flow::read(self.dialect, &self.path, text.as_bytes(), &NoFiles);
+            findings = read
+                .reports
+                .into_iter()
+                .filter(|report| report.path == self.path)
+                .flat_map(|report| report.diagnostics)
+                .collect();
+        }
+        (!applied.is_empty()).then_some((text, applied))
+    }
+}
+
+/// Provides no files: fixes concern only the text itself.
+struct NoFiles;
+
+impl prowess_flow::ProjectFiles for NoFiles {
+    fn read(&self, _: &str) -> Result<Vec<u8>, ReadFault> {
+        Err(ReadFault::Missing)
+    }
+}
