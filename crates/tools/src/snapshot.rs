@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
@@ -166,7 +166,7 @@ impl SkillSnapshot {
             reading.or_else(|| names::server_tool(name, known))
         };
         let effects = &mut self.effects;
-        let mut reads = false;
+        let mut reads = Vec::new();
         let mut renamed: Vec<(Box<str>, Box<str>)> = Vec::new();
         let mut missing = Vec::new();
         for name in effects.allowed.iter().flatten() {
@@ -177,7 +177,7 @@ impl SkillSnapshot {
             };
             match meant(name) {
                 Some(tool) => {
-                    reads |= names::reading_tool(name) == Some(tool);
+                    reads.extend(names::reading_tool(name).filter(|reading| *reading == tool));
                     if *tool != **name {
                         renamed.push((name.clone(), Box::from(tool)));
                     }
@@ -202,11 +202,14 @@ impl SkillSnapshot {
         missing.sort();
         missing.dedup();
         (effects.renamed, effects.missing) = (renamed, missing);
-        if reads {
-            // These names grant reading, but not outside the project.
+        // These names grant what the names of Claude Code do.
+        for tool in reads {
             let source = RuleSource::Skill(self.skill.name.clone());
-            let rule = read_project(&context.settings.paths.workspace);
-            self.trust.tools.add(Effect::Allow, &rule, source);
+            let rule = match tool {
+                names::READ => "Read",
+                _ => "Grep",
+            };
+            self.trust.tools.add(Effect::Allow, rule, source);
         }
     }
 
@@ -353,18 +356,6 @@ fn bare_names(manifest: &Manifest<'_>) -> Vec<Box<str>> {
             _ => None,
         })
         .collect()
-}
-
-/// Returns the rule that allows reading the project and everything in it.
-fn read_project(workspace: &Path) -> String {
-    let plain = |path: &&str| {
-        path.len() < 400 && !path.contains(|c: char| "*?[]\\()".contains(c) || c.is_control())
-    };
-    match workspace.to_str().filter(plain) {
-        Some(path) => format!("Read(/{path})"),
-        // Does not cover the project's root itself.
-        None => "Read(./**)".to_owned(),
-    }
 }
 
 fn is_served(skill: &Skill) -> bool {

@@ -66,6 +66,9 @@ impl SkillTrust {
                 tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }
         }
+        if let Some(folder) = place.as_deref().and_then(Path::to_str) {
+            tools.read_also(folder);
+        }
         Ok(Self {
             name: skill.name.clone(),
             place,

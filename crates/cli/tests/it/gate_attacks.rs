@@ -389,3 +389,142 @@ fn policy_check_knows_only_the_listed_skills() {
         output.stderr
     );
 }
+
+fn loads(name: &str) -> Value {
+    json!({"name": "load_skill", "input": {"name": name}})
+}
+
+fn writes(path: &str, content: &str) -> Value {
+    json!({"name": "write", "input": {"path": path, "content": content}})
+}
+
+fn reads(path: &str) -> Value {
+    json!({"name": "read", "input": {"path": path}})
+}
+
+#[test]
+fn bare_file_tools_of_a_skill_grant_the_project_only() {
+    let world = world("");
+    world.file("~/notes.txt", "HOMESECRET\n");
+    world.file("../outside/a.txt", "OUTSIDESECRET\n");
+    world.file("a.txt", "INSIDE\n");
+    world.file("~/.agents/skills/s/own.md", "OWNFILE\n");
+    let outside = world.path("../outside/a.txt").display().to_string();
+    let new = world.path("../outside/w.txt").display().to_string();
+    for tool in [
+        "Read",
+        "Glob",
+        "Grep",
+        "LS",
+        "Write",
+        "Edit",
+        "read_file",
+        "list_dir",
+        "Read(**)",
+        "Write(**)",
+    ] {
+        let keys = format!("allowed-tools: Read Write {tool}\n");
+        skill(&world, "~/.agents/skills", "s", &keys, "Do.");
+        let own = world
+            .path("~/.agents/skills/s/own.md")
+            .display()
+            .to_string();
+        let calls = [
+            loads("s"),
+            reads(&outside),
+            reads("~/notes.txt"),
+            writes(&new, "x"),
+            writes("~/w.txt", "x"),
+            reads("a.txt"),
+            reads(&own),
+            writes("made.txt", "x"),
+        ];
+        for arguments in [&[][..], &["s"]] {
+            let script: Vec<Value> = calls[usize::from(!arguments.is_empty())..].to_vec();
+            let output = match arguments {
+                [] => converse(&world, &script, &[]),
+                _ => sub_run(&world, "s", &script),
+            };
+            assert!(!output.contains("SECRET"), "{tool} {arguments:?}: {output}");
+            assert!(!world.path("../outside/w.txt").exists(), "{tool}: {output}");
+            assert!(!world.path("~/w.txt").exists(), "{tool}: {output}");
+            assert!(output.contains("INSIDE"), "{tool} {arguments:?}: {output}");
+            assert!(output.contains("OWNFILE"), "{tool} {arguments:?}: {output}");
+            assert!(
+                world.path("made.txt").exists(),
+                "{tool} {arguments:?}: {output}"
+            );
+            std::fs::remove_file(world.path("made.txt")).unwrap();
+        }
+    }
+}
+
+/// Runs a skill in its own conversation with scripted calls.
+fn sub_run(world: &World, name: &str, calls: &[Value]) -> String {
+    let turns = calls.iter().map(|call| json!({ "calls": [call] }));
+    let turns = turns.chain([json!({"text": "done"})]);
+    let text: String = turns.map(|turn| format!("{turn}\n")).collect();
+    let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
+    world
+        .run(&["run", name, "go", "--model", &model, "--json"])
+        .stdout
+}
+
+#[test]
+fn searching_tools_do_not_widen_the_files_a_skill_may_read() {
+    let world = world("");
+    world.file("docs/a.md", "DOCTEXT\n");
+    world.file("other.txt", "OTHERSECRET\n");
+    for tools in [
+        "Read(docs/**) Glob",
+        "Glob Grep LS Read(docs/**)",
+        "Read(docs/**) grep_search",
+    ] {
+        let keys = format!("allowed-tools: {tools}\n");
+        skill(&world, "~/.agents/skills", "s", &keys, "Do.");
+        let output = sub_run(&world, "s", &[reads("docs/a.md"), reads("other.txt")]);
+        assert!(output.contains("DOCTEXT"), "{tools}: {output}");
+        assert!(!output.contains("OTHERSECRET"), "{tools}: {output}");
+    }
+}
+
+#[test]
+fn what_runs_later_is_not_written_in_any_project_or_home_folder() {
+    let later = [
+        "~/.local/lib/python3.11/site-packages/x.pth",
+        "~/.nvm/nvm.sh",
+        "~/.pyenv/shims/python",
+        "~/go/bin/x",
+        "~/.gradle/init.gradle",
+        "~/.some-manager/init.sh",
+        "~/other/.envrc",
+        "~/other/.husky/pre-commit",
+        "~/other/.vscode/tasks.json",
+        "~/other/.claude/settings.json",
+        "../elsewhere/.envrc",
+        "../elsewhere/.bashrc",
+        "../elsewhere/sub/.cargo/config.toml",
+    ];
+    for rule in ["Edit(**)", "Write", "Write(//**)"] {
+        let world = world(&format!("[permissions]\nallow = ['{rule}']\n"));
+        world.file("~/other/a.txt", "x");
+        world.file("../elsewhere/a.txt", "x");
+        let path = |path: &str| match path.strip_prefix("../") {
+            Some(_) => world.path(path).display().to_string(),
+            None => path.to_owned(),
+        };
+        let mut calls: Vec<Value> = later.iter().map(|file| writes(&path(file), "x")).collect();
+        calls.push(writes("~/other/notes.md", "x"));
+        calls.push(writes(&path("../elsewhere/notes.md"), "x"));
+        let output = converse(&world, &calls, &[]);
+        for file in later {
+            assert!(!world.path(file).exists(), "{rule} {file}: {output}");
+        }
+        // Other files are what the rule is for.
+        assert!(world.path("~/other/notes.md").exists(), "{rule}: {output}");
+        assert!(
+            world.path("../elsewhere/notes.md").exists(),
+            "{rule}: {output}"
+        );
+    }
+}

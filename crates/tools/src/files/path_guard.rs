@@ -16,7 +16,7 @@ use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
-use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES};
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, runs_later};
 use prowess_policy::{Actor, Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
 
@@ -135,7 +135,8 @@ impl<'w> PathGuard<'w> {
     }
 
     /// Returns the reason why a file must not be written, if it decides what is executed later or
-    /// belongs to a skill. Commands in the sandbox cannot write it either.
+    /// belongs to a skill. Commands in the sandbox cannot write it either. Outside the folders that
+    /// commands may write, the name alone decides: any folder may be a project or a home folder.
     fn protection(&self, real: &Path) -> Option<Cow<'static, str>> {
         let acting = self.context.acting.as_ref();
         let mut profile = self.context.profile(acting.map(|skill| &skill.trust));
@@ -150,8 +151,10 @@ impl<'w> PathGuard<'w> {
         if !profile.writable.contains(&self.workspace) {
             profile.writable.push(self.workspace.clone());
         }
-        let is_protected = if is_known || !is_in(&profile.writable) {
-            is_known
+        let is_protected = if is_known {
+            true
+        } else if !is_in(&profile.writable) {
+            runs_later(real, &settled(&self.context.settings.paths.home))
         } else {
             match prowess_sandbox::protected_paths(&profile) {
                 Ok(found) => within(real, &found),
