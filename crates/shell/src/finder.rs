@@ -25,6 +25,9 @@ pub struct Findings {
     pub reads: Vec<Box<str>>,
     /// The reason why the line could not be read to its end.
     pub unreadable: Option<&'static str>,
+    /// `true` if the line has a part that a shell may read as another command than this search: a
+    /// program that is a pattern, or quotes that count in one place and not in another.
+    pub ambiguous: bool,
 }
 
 /// A word without quotes.
@@ -78,6 +81,8 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
         .list(None, 0);
         findings.commands.append(&mut behind.commands);
         findings.writes.append(&mut behind.writes);
+        findings.reads.append(&mut behind.reads);
+        findings.ambiguous |= behind.ambiguous;
     }
     findings
 }
@@ -132,6 +137,10 @@ impl Scan<'_, '_, '_> {
                 '\n' | ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
                 '(' => {
                     groups += 1;
+                    // `r@(m)` is a pattern in some shells; `a=(x y)` and `name()` are not.
+                    let is_pattern = |word: &LooseWord| !word.text.ends_with('=');
+                    let is_function = self.rest().trim_start_matches([' ', '\t']).starts_with(')');
+                    self.found.ambiguous |= word.as_ref().is_some_and(is_pattern) && !is_function;
                     // `name()` defines a function: its body is a command like any other.
                     self.close(&mut words, word.take(), depth);
                 }
@@ -208,7 +217,11 @@ impl Scan<'_, '_, '_> {
                     self.backtick(depth);
                 }
                 '$' if !matches!(self.rest().chars().next(), Some('\'' | '"')) => {
+                    let from = self.at;
                     self.dollar(word, depth);
+                    // Inside double quotes, the quotes in `${x-'…'}` are text.
+                    let inner = &self.text[from..self.at];
+                    self.found.ambiguous |= inner.starts_with('{') && inner.contains('\'');
                 }
                 _ => word.text.push(c),
             }
@@ -384,10 +397,16 @@ impl Scan<'_, '_, '_> {
                     writes = true;
                     self.at += 1;
                 }
+                // `<&-` and `<&3-` name no file.
+                Some('&') if self.closes() => return,
                 Some('|' | '&' | '-') => self.at += 1,
                 _ => break,
             }
         }
+        // Quotes in a here-document are text, and its substitutions run.
+        let runs = |rest: &str| rest.contains("$(") || rest.contains("${") || rest.contains('`');
+        self.found.ambiguous |=
+            here && !triple && self.rest().contains(['\'', '"']) && runs(self.rest());
         while self.rest().starts_with([' ', '\t']) {
             self.at += 1;
         }
@@ -419,6 +438,23 @@ impl Scan<'_, '_, '_> {
             };
             list.push(target.text.into());
         }
+    }
+
+    /// Reads the rest of a redirection that closes or moves a descriptor: `&-`, `&3-`. Returns
+    /// `true` if it is one.
+    fn closes(&mut self) -> bool {
+        let after = self.rest().strip_prefix('&').unwrap_or_default();
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let rest = after[digits..].strip_prefix('-');
+        let ends = |rest: &str| {
+            let next = rest.chars().next();
+            next.is_none_or(|c| c.is_whitespace() || ";&|<>()".contains(c))
+        };
+        let is_closed = rest.is_some_and(ends);
+        if is_closed {
+            self.at += digits + 2;
+        }
+        is_closed
     }
 
     /// Ends a command and removes the reserved words and assignments before it.
@@ -459,6 +495,11 @@ impl Scan<'_, '_, '_> {
             }
         }
         all.drain(..start.min(all.len()));
+        let is_test = |program: &LooseWord| matches!(&*program.text, "[" | "[[");
+        let is_pattern = |program: &LooseWord| program.pattern && !is_test(program);
+        // `{a..z}` becomes several words.
+        let is_range = |word: &LooseWord| word.text.contains('{') && word.text.contains("..");
+        self.found.ambiguous |= all.first().is_some_and(is_pattern) || all.iter().any(is_range);
         if all
             .iter()
             .any(|word| word.text.contains('{') && word.text.contains(','))

@@ -223,6 +223,12 @@ impl SkillSnapshot {
         self.trust.is_trusted()
     }
 
+    /// Returns `true` if the `disallowed-tools` of the skill remove a tool from the session that
+    /// loads it. Those of an untrusted skill have no effect.
+    pub fn forbids(&self, tool: &str) -> bool {
+        self.is_trusted() && self.effects.forbids(tool)
+    }
+
     /// Returns `true` if the skill comes from a server. It has no effect on the session that loads
     /// it.
     pub fn is_served(&self) -> bool {

@@ -84,6 +84,12 @@ impl SkillTrust {
         !self.required || self.state.as_ref().is_some_and(TrustState::is_trusted)
     }
 
+    /// Returns the rules whose restrictions apply to the session that loads the skill. `None` if it
+    /// is not trusted: an untrusted skill could otherwise switch off the hooks of others.
+    pub fn restrictions(&self) -> Option<&PermissionRules> {
+        self.is_trusted().then_some(&self.tools)
+    }
+
     /// Returns `true` if the skill has `allowed-tools`: at least one entry, valid or not.
     fn has_tool_list(&self) -> bool {
         let mut unread = self.tools.unread().iter();

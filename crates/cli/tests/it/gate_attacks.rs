@@ -528,3 +528,32 @@ fn what_runs_later_is_not_written_in_any_project_or_home_folder() {
         );
     }
 }
+
+#[test]
+fn skill_does_not_switch_off_hooks_of_others() {
+    let world = world("[permissions]\nmode = 'accept-edits'\n");
+    let hook = "allowed-tools: Bash\nhooks:\n  PreToolUse:\n    - matcher: Write\n      hooks:\n        \
+                - type: command\n          command: echo GUARDED >&2; exit 2\n";
+    skill(&world, "~/.agents/skills", "guard", hook, "Guards.");
+    let strict = "disallowed-tools: Bash\n";
+    skill(&world, "~/.agents/skills", "own", strict, "Strict.");
+    skill(&world, ".agents/skills", "foreign", strict, "Strict.");
+    let write = || writes("w.txt", "x");
+    let output = converse(&world, &[loads("guard"), loads("foreign"), write()], &[]);
+    assert!(!world.path("w.txt").exists(), "{output}");
+    assert!(output.contains("GUARDED"), "{output}");
+    let output = converse(&world, &[loads("guard"), loads("own"), write()], &[]);
+    assert!(!world.path("w.txt").exists(), "{output}");
+    assert!(output.contains("could not run"), "{output}");
+    // An untrusted skill restricts nothing, a trusted one does.
+    let bash = json!({"name": "bash", "input": {"command": "echo RAN"}});
+    let ran = |name: &str| {
+        let output = converse(
+            &world,
+            &[loads(name), bash.clone()],
+            &["--approve", "Bash(echo:*)"],
+        );
+        output.contains("RAN\\n")
+    };
+    assert_eq!([ran("foreign"), ran("own")], [true, false]);
+}

@@ -1246,3 +1246,143 @@ fn restrictions_of_loaded_skills_apply_to_scripts() {
         assert_eq!(outcome.decision().verdict, expected, "{script}");
     }
 }
+
+/// What a script inside a word does must be understood in full, or every rule may be about it.
+#[test]
+fn scripts_in_words_are_understood_or_need_approval() {
+    let hidden = [
+        r#""$@""#,
+        "$0 x",
+        "$(echo rm) x",
+        "`echo rm` x",
+        r#"f() { "$@"; }; f rm x"#,
+        "a=rm; $a x",
+        "3<&- rm x",
+        ">&- rm x",
+        "z[ 1 ]=1 rm x",
+        r#"echo "${z-'$(rm x)'}""#,
+        "/bin/{r..r}m x",
+        "/bin/r[]m] x",
+        "/bin/r[m] x",
+        "r[m]",
+        "/bin/r@(m) x",
+        "/bin/[[:alpha:]]m x",
+        r#"env "$@""#,
+        "for c; do $c x; done",
+    ];
+    for inner in hidden {
+        let quoted = format!("'{}'", inner.replace('\'', r"'\''"));
+        for line in [
+            format!("bash -c {quoted} _ rm x"),
+            format!("timeout 5 sh -c {quoted} rm x"),
+            format!("eval {quoted}"),
+            format!("find . -maxdepth 0 -exec bash -c {quoted} _ rm x \";\""),
+        ] {
+            for deny in ["Bash(rm:*)", "Edit(keep/**)", "Read(.env)", "*"] {
+                let verdict = verdict(&gate(&["Bash"], &[], &[deny]), &line);
+                assert!(verdict >= Ask, "{deny} {line}");
+                let mut gate = gate(&["Bash"], &[], &[deny]);
+                gate.mode = PermissionMode::Yolo;
+                let decision = gate.decide(&GateAction::Command { text: &line }, &Actor::default());
+                assert_eq!(decision.verdict, Deny, "{deny} {line}");
+            }
+            let asks = gate(&["Bash"], &["Bash(git push:*)"], &[]);
+            assert!(verdict(&asks, &line) >= Ask, "{line}");
+        }
+    }
+    let ban = &["Bash(rm:*)"][..];
+    for line in [
+        r"env -S'rm\_x'",
+        "env -S '-i rm x'",
+        "env -S '-i -u a rm x'",
+        "xargs -I{} sh -c {}",
+        "find . -exec {} ';'",
+    ] {
+        assert!(verdict(&gate(&["Bash"], &[], ban), line) >= Ask, "{line}");
+    }
+    // What is understood is judged as before.
+    let ordinary = [
+        ("bash -c 'echo a && ls'", Allow),
+        ("bash -c 'make test'", Allow),
+        ("sh -c 'ls src/*.rs | wc -l'", Allow),
+        ("find . -name 'x*' -exec grep a {} +", Allow),
+        ("env A=b make", Allow),
+        ("timeout 5 make", Allow),
+        ("xargs -n1 echo", Allow),
+        ("bash -c 'rm x'", Deny),
+        ("env rm x", Deny),
+    ];
+    check(&["Bash"], &[], ban, &ordinary);
+    check(&["Bash"], &[], &[], &[("bash -c '$0 x' rm", Allow)]);
+    // A rule for exactly this command is enough, one for its first words is not.
+    let line = "bash -c 'for i in 1; do ls; done'";
+    let exact = format!("Bash({line})");
+    check(&[&exact], &[], ban, &[(line, Allow)]);
+    check(&["Bash(bash -c:*)"], &[], ban, &[(line, Ask)]);
+}
+
+#[test]
+fn file_rules_cover_redirections_in_scripts() {
+    let deny = &["Edit(keep/**)", "Read(.env)"][..];
+    for line in [
+        "bash -c 'echo pwn > keep/a'",
+        "sh -c 'sort < .env'",
+        "eval 'echo > keep/a'",
+        "timeout 5 sh -c 'sort < .env'",
+        "find . -exec sh -c 'echo >> keep/a' ';'",
+        "bash -c 'echo a >| keep/a'",
+        "env -S 'sh -c \"sort < .env\"'",
+    ] {
+        check(&["Bash"], &[], deny, &[(line, Deny)]);
+    }
+    check(&["Bash"], &[], deny, &[("sh -c 'sort < a > b'", Allow)]);
+}
+
+#[test]
+fn loops_do_not_hide_scripts_and_programs_from_rules() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let verdict = |deny: &[&str], script: &str| {
+        let bound = BoundScript {
+            script,
+            display: script,
+            positionals: &["v"],
+            variables: &[],
+        };
+        let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
+        outcome.decision().verdict
+    };
+    for script in [
+        r#"for i in 1; do bash -c '"$@"' _ rm x; done"#,
+        "for a in rm; do env $a x; done",
+        "for a in rm; do command \"$a\" x; done",
+        "for i in 1; do z[ 1 ]=1 rm x; done",
+        r#"for i in 1; do echo "${z-'$(rm x)'}"; done"#,
+        "for i in 1; do /bin/{r..r}m x; done",
+        "for i in 1; do /bin/r[]m] x; done",
+        "for i in 1; do /bin/r@(m) x; done",
+        "for i in 1; do cat <<E\n${z-'$(rm x)'}\nE\ndone",
+    ] {
+        assert!(verdict(&["Bash(rm:*)"], script) >= Ask, "{script}");
+    }
+    for script in ["for i in 1; do 3<&- rm x; done", "{ rm x 2>&-; }"] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Deny, "{script}");
+    }
+    for script in [
+        "for i in 1; do sh -c 'echo a > keep/a'; done",
+        "for i in 1; do sh -c 'sort < keep/a'; done",
+    ] {
+        let deny = ["Edit(keep/**)", "Read(keep/**)"];
+        assert_eq!(verdict(&deny, script), Deny, "{script}");
+    }
+    let script = "for i in 1; do sh -c 'echo a > \"$0\"' keep/a; done";
+    assert_eq!(verdict(&["Edit(keep/**)"], script), Ask);
+    for script in [
+        "for f in a b; do timeout 5 grep x \"$f\"; done",
+        "a=(x y); echo \"${a[0]}\"",
+        "f() { ls; }; f",
+        "for i in 1; do echo a 2>&1 >&2; done",
+        "if [ -f a ]; then echo \"${x:-none}\"; fi",
+    ] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Allow, "{script}");
+    }
+}
