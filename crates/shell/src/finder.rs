@@ -66,6 +66,7 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
         found: &mut findings,
         comments: true,
         lookup,
+        in_parameter: false,
     }
     .list(None, 0);
     if text.contains('#') {
@@ -77,6 +78,7 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
             found: &mut behind,
             comments: false,
             lookup,
+            in_parameter: false,
         }
         .list(None, 0);
         findings.commands.append(&mut behind.commands);
@@ -93,6 +95,8 @@ struct Scan<'a, 'f, 'l> {
     found: &'f mut Findings,
     comments: bool,
     lookup: VariableLookup<'l>,
+    /// `true` directly inside `${…}`, where patterns are not programs.
+    in_parameter: bool,
 }
 
 impl Scan<'_, '_, '_> {
@@ -240,6 +244,7 @@ impl Scan<'_, '_, '_> {
                         found: self.found,
                         comments: self.comments,
                         lookup: self.lookup,
+                        in_parameter: false,
                     }
                     .list(None, depth + 1);
                     return;
@@ -267,7 +272,9 @@ impl Scan<'_, '_, '_> {
             Some('(') => {
                 self.at += 1;
                 word.unknown = true;
+                let outer = std::mem::replace(&mut self.in_parameter, false);
                 self.list(Some(')'), depth + 1);
+                self.in_parameter = outer;
             }
             Some('{') => {
                 self.at += 1;
@@ -280,7 +287,9 @@ impl Scan<'_, '_, '_> {
                 });
                 self.at += behind;
                 let start = self.at;
+                let outer = std::mem::replace(&mut self.in_parameter, true);
                 self.list(Some('}'), depth + 1);
+                self.in_parameter = outer;
                 // `${x:-r}m` may be `rm`.
                 let default = self.text[start..]
                     .get(..self.at.saturating_sub(start + 1))
@@ -426,6 +435,7 @@ impl Scan<'_, '_, '_> {
                 found: self.found,
                 comments: self.comments,
                 lookup: self.lookup,
+                in_parameter: false,
             }
             .list(None, depth + 1);
         }
@@ -486,6 +496,7 @@ impl Scan<'_, '_, '_> {
                             found: self.found,
                             comments: self.comments,
                             lookup: self.lookup,
+                            in_parameter: false,
                         }
                         .list(None, depth + 1);
                         start += 1;
@@ -499,7 +510,8 @@ impl Scan<'_, '_, '_> {
         let is_pattern = |program: &LooseWord| program.pattern && !is_test(program);
         // `{a..z}` becomes several words.
         let is_range = |word: &LooseWord| word.text.contains('{') && word.text.contains("..");
-        self.found.ambiguous |= all.first().is_some_and(is_pattern) || all.iter().any(is_range);
+        self.found.ambiguous |=
+            !self.in_parameter && (all.first().is_some_and(is_pattern) || all.iter().any(is_range));
         if all
             .iter()
             .any(|word| word.text.contains('{') && word.text.contains(','))
