@@ -412,6 +412,15 @@ pub(crate) fn word_limits(words: &[Word]) -> WordLimits {
     limits
 }
 
+/// Returns `true` if a program takes instructions from the working folder: `make`, `npm`.
+pub(crate) fn reads_folder(program: &str) -> bool {
+    let Some((name, _)) = find(program) else {
+        return false;
+    };
+    let mut families = builders::BUILDERS.iter().chain(packages::PACKAGES);
+    families.any(|program| program.names.has(name))
+}
+
 /// Returns `true` if a program opens its operands as perl's `<>` does.
 pub(crate) fn opens_operands(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.opens)
