@@ -1070,6 +1070,10 @@ impl Gate {
                 let fits = match arguments {
                     ArgumentRule::Any => true,
                     ArgumentRule::Plain => forbids || given.trim().is_empty(),
+                    ArgumentRule::Like(pattern) if forbids => {
+                        let spellings = argument_spellings(given);
+                        spellings.iter().any(|given| like(pattern, given))
+                    }
                     ArgumentRule::Like(pattern) => like(pattern, given),
                 };
                 called
@@ -1157,6 +1161,44 @@ fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
         ),
     )
     .advice("add it to the skill's allowed-tools")
+}
+
+/// Returns the texts that a deny or ask rule compares with the arguments of a skill: the arguments as
+/// given, without quotes and needless blanks, and the members of JSON, alone and with those after them.
+fn argument_spellings(given: &str) -> Vec<String> {
+    /// Most members that are compared.
+    const MOST: usize = 256;
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
+    let unquoted = |text: &str| {
+        let text: String = text.chars().filter(|c| !is_quote(*c)).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut spellings = vec![given.to_owned(), given.trim().to_owned(), unquoted(given)];
+    if !given.trim_start().starts_with(['[', '{']) {
+        return spellings;
+    }
+    let mut members: Vec<String> = Vec::new();
+    let mut member = String::new();
+    let mut in_string = false;
+    let mut rest = given.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' if in_string => member.extend(rest.next()),
+            '"' => in_string = !in_string,
+            '[' | ']' | '{' | '}' | ',' | ':' if !in_string => {
+                members.push(std::mem::take(&mut member));
+            }
+            _ => member.push(c),
+        }
+    }
+    members.push(member);
+    let members: Vec<String> = members.iter().map(|member| unquoted(member)).collect();
+    let members: Vec<String> = members.into_iter().filter(|it| !it.is_empty()).collect();
+    for at in 0..members.len().min(MOST) {
+        spellings.push(members[at].clone());
+        spellings.push(members[at..members.len().min(at + MOST)].join(" "));
+    }
+    spellings
 }
 
 fn host_fits(pattern: &str, host: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
@@ -98,15 +98,16 @@ impl SkillSnapshot {
         own.into_iter().chain(self.skill.alias.as_deref()).collect()
     }
 
-    /// Reads a skill.
+    /// Reads a skill. `project` is the folder in which agents work.
     pub fn read(
         name: &str,
         skill: &Arc<Skill>,
         registry: &Registry,
         store: Option<&TrustStore>,
+        project: &Path,
     ) -> Result<Self, prowess_trust::TrustError> {
         let input = registry.input_schema(&skill.id);
-        Self::new(name, skill, registry.read(skill)?, input, store)
+        Self::new(name, skill, registry.read(skill)?, input, store, project)
     }
 
     fn new(
@@ -115,6 +116,7 @@ impl SkillSnapshot {
         contents: SkillContents,
         input: Option<Arc<Value>>,
         store: Option<&TrustStore>,
+        project: &Path,
     ) -> Result<Self, prowess_trust::TrustError> {
         let SkillContents {
             text,
@@ -123,7 +125,7 @@ impl SkillSnapshot {
         } = contents;
         let parsed = parse(&text);
         let manifest = &parsed.manifest;
-        let trust = SkillTrust::new(skill, manifest, digest, store)?;
+        let trust = SkillTrust::new(skill, manifest, digest, store, project)?;
         let effects = SkillEffects::of(manifest);
         let arguments = manifest
             .arguments
@@ -451,7 +453,9 @@ impl SkillHandle {
         let contents = registry.read_if_small(skill)?;
         let input = registry.input_schema(&skill.id);
         let store = context.services.trust.as_ref();
-        let mut snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store).ok()?;
+        let project = &context.settings.paths.workspace;
+        let snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store, project);
+        let mut snapshot = snapshot.ok()?;
         snapshot.resolve_tools(context);
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
@@ -483,7 +487,8 @@ impl ToolContext {
         skill: &Arc<Skill>,
     ) -> Result<SkillSnapshot, prowess_trust::TrustError> {
         let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
-        let mut snapshot = SkillSnapshot::read(name, skill, registry, store)?;
+        let project = &self.settings.paths.workspace;
+        let mut snapshot = SkillSnapshot::read(name, skill, registry, store, project)?;
         snapshot.resolve_tools(self);
         Ok(snapshot)
     }

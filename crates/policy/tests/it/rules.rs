@@ -269,6 +269,44 @@ fn core_agent_rules_per_skill_and_action() {
 }
 
 #[test]
+fn rules_about_arguments_of_skills_know_their_spellings() {
+    let decide = |rule: &str, effect: Effect, arguments: &str| {
+        let mut gate = Gate::default();
+        gate.rules.add(effect, rule, RuleSource::Flag);
+        use_skill(&gate, "dep", &[], arguments)
+    };
+    for arguments in [
+        "prod",
+        " prod",
+        "\tprod\n",
+        "\"prod\"",
+        "pr''od",
+        "pr\\od",
+        "[\"prod\"]",
+        "[\"\",\"prod\"]",
+        "[\" prod\"]",
+        "{\"0\":\"prod\"}",
+        "{\"other\":\"x\",\"env\":\"prod-2\"}",
+        "[[\"prod\"]]",
+    ] {
+        let rule = "skill:dep/load:prod*";
+        assert_eq!(decide(rule, Effect::Deny, arguments), Deny, "{arguments}");
+        assert_eq!(decide(rule, Effect::Ask, arguments), Ask, "{arguments}");
+    }
+    for arguments in ["", "test", "xprod", "[\"test\"]", "{\"env\":\"test\"}"] {
+        let rule = "skill:dep/load:prod*";
+        assert_eq!(decide(rule, Effect::Deny, arguments), Allow, "{arguments}");
+    }
+    let two = "skill:dep/load:prod eu*";
+    assert_eq!(decide(two, Effect::Deny, "[\"prod\",\"eu-1\"]"), Deny);
+    assert_eq!(decide(two, Effect::Deny, "prod   eu"), Deny);
+    // An allow rule is for the text as it is.
+    let allow = "skill:dep/load:test";
+    assert_eq!(decide(allow, Effect::Allow, "test"), Allow);
+    assert_eq!(decide(allow, Effect::Allow, "[\"test\"]"), Ask);
+}
+
+#[test]
 fn case_124_a_redirection_is_a_write() {
     check(
         &["Bash(git commit *)"],
