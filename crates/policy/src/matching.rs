@@ -154,7 +154,9 @@ fn is_opaque_itself(words: &[Word], report: &ProgramReport) -> bool {
         .hits
         .iter()
         .any(|hit| hit.effect == ProgramEffect::Runs);
-    report.takes_input || runs && (!is_visible || programs::is_opaque(&words[0].text))
+    report.takes_input
+        || programs::is_process(&words[0].text)
+        || runs && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
 /// Returns `true` if a redirection is harmless with any rule.
@@ -235,6 +237,9 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
             .filter(|&at| at > 0 && at < words.len())
         {
             open.push(from + at);
+            // `env -S` has escapes of its own: `env -S 'rm\_x'`.
+            all.is_opaque |=
+                words[at].text.contains('\\') && programs::sets_variables(&words[0].text);
             script(&words[at].text, depth, all);
         }
         // `--exec='rm x'`: the rest of the word is a command, even if it is one word.
@@ -243,7 +248,7 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
                 continue;
             };
             let rest = word.text.get(attached.offset..).unwrap_or_default();
-            // The program may have escapes of its own: `env -S'rm\_x'`.
+            // The program may have escapes of its own.
             all.is_opaque |= word.unknown || rest.contains('\\');
             script(&format!("{rest} "), depth, all);
         }

@@ -1331,6 +1331,9 @@ fn scripts_in_words_are_understood_or_need_approval() {
     let ban = &["Bash(rm:*)"][..];
     for line in [
         r"env -S'rm\_x'",
+        r"env -S 'rm\_x'",
+        "/proc/self/exe -c 'rm x'",
+        "bash -c \"/proc/self/exe -c 'rm x'\"",
         "env -S '-i rm x'",
         "env -S '-i -u a rm x'",
         "xargs -I{} sh -c {}",

@@ -222,6 +222,8 @@ pub(super) struct CodeFiles {
     pub(super) runs_output: bool,
     /// `true` if it runs what a program finds in the working folder: `make`, `./run.sh`.
     pub(super) runs_folder: bool,
+    /// `true` if a word of a command begins with the output of another one.
+    pub(super) uses_output: bool,
     /// The positions in folders that it changes to.
     pub(super) entered: Vec<Range<usize>>,
 }

@@ -667,6 +667,11 @@ fn values_that_reach_code_by_a_detour_are_refused() {
         "o=$TMPDIR/n; echo \"$1\" > \"${o}\"; bash $TMPDIR/n",
         "echo \"$1\" > $TMPDIR/n; o=$TMPDIR/n; bash \"$o\"",
         "f() { echo \"$1\" > \"$2\"; }; f \"$1\" x; bash x",
+        "echo \"$1\" > $TMPDIR/n; bash --rcfile $TMPDIR/n -i -c true",
+        "echo \"$1\" > $TMPDIR/n; node -r $TMPDIR/n s.js",
+        "echo \"$1\" > $TMPDIR/n; git -c include.path=$TMPDIR/n status",
+        "exec > $TMPDIR/n; echo \"$1\"; bash $TMPDIR/n >&2",
+        "python3 -c 'import sys; open(sys.argv[2], \"w\").write(sys.argv[1])' \"$1\" n; bash n",
         // A variable that another shell runs.
         "export x=\"$1\"; echo 1 | xargs -I{} sh -c '$x'",
         "export x=\"$1\"; echo 1 | xargs -I{} sh -c 'eval \"$x\"'",
@@ -839,6 +844,16 @@ fn values_that_are_passed_on_have_limits() {
         ("y=$(printf %s \"$1\"); rg \"$y\"", MadeFrom::Nothing),
     ] {
         assert_eq!(limits(script).1.made, made, "{script}");
+    }
+    for (script, option) in [
+        ("echo \"$1\" > n; rg a $(cat n)", true),
+        ("echo \"$1\" > n; rg a $(< n)", true),
+        ("echo \"$1\" > n; l=$(cat n); rg a \"$l\"", true),
+        ("echo \"$1\" > n; rg a -- $(cat n)", false),
+        ("echo \"$1\" > n; echo $(cat n)", false),
+        ("echo \"$1\"; rg a $(cat n)", false),
+    ] {
+        assert_eq!(limits(script).1.option, option, "{script}");
     }
     assert!(limits("bash -c 'rg \"$2\" a' _ \"$1\"").1.option);
 }

@@ -99,6 +99,20 @@ impl Scanner<'_> {
         if words.len() <= MAX_WORDS && changes_files(&plain_words(words)) {
             written.extend(words.iter().skip(1));
         }
+        // Code in the command itself may write the operands after it: `python3 -c '…' "$1" out`.
+        if let [program, option, _, operands @ ..] = words
+            && let Some((_, Code::Interpreter { letters, .. })) = code_of(&program.text)
+            && option
+                .text
+                .strip_prefix('-')
+                .is_some_and(|given| given.contains(|c| letters.contains(c)))
+        {
+            written.extend(
+                operands
+                    .iter()
+                    .filter(|word| !self.has_argument(&word.found)),
+            );
+        }
         if written.is_empty() {
             return;
         }
@@ -107,7 +121,9 @@ impl Scanner<'_> {
             [] => 0,
             _ => self.inflow.min(first_position),
         };
-        self.files.stores_value |= self.has_argument(&(from..self.found.len()));
+        // `exec > file` is the output of everything that follows.
+        let is_exec = matches!(words, [only] if only.text == "exec");
+        self.files.stores_value |= is_exec || self.has_argument(&(from..self.found.len()));
         for word in written {
             let names_value = self.has_argument(&word.found);
             for name in self.file_names(word) {
@@ -179,6 +195,7 @@ impl Scanner<'_> {
         if files.stores_value && (files.runs_output || files.written.iter().any(is_run)) {
             self.mark(0..self.found.len(), UnsafePosition::Code(""));
         }
+        self.limit.option |= files.stores_value && files.uses_output;
         files
     }
 
@@ -186,6 +203,7 @@ impl Scanner<'_> {
     /// which a word begins must not become options.
     fn note_values(&mut self, words: &[Word]) {
         if words.iter().all(|word| word.found.is_empty()) {
+            self.note_output(words, false);
             return;
         }
         // Too many words are refused elsewhere.
@@ -193,6 +211,7 @@ impl Scanner<'_> {
         let limits = word_limits(&plain);
         let values = inspect(&plain).values;
         self.steps += words.len();
+        self.note_output(words, limits.only_data);
         self.renumbers |= words[0].text == "set" || words[0].text == "shift";
         let mut is_protected = false;
         for (at, word) in words.iter().enumerate() {
@@ -241,6 +260,19 @@ impl Scanner<'_> {
             }
             is_protected |= is_operand && word.text == "--" && ends_options(words);
         }
+    }
+
+    /// Records that a word begins with the output of a command, which may come from a file with a
+    /// value, so that it may be an option.
+    fn note_output(&mut self, words: &[Word], only_data: bool) {
+        let Some(first) = words.first().filter(|_| !only_data) else {
+            return;
+        };
+        let may_be =
+            |word: &&Word| word.text.starts_with('\0') && self.holds_output(word.range.clone());
+        let operands = words.iter().skip(1).take_while(|word| word.text != "--");
+        let is_data = word_limits(&[crate::Word::plain(&*first.text)]).only_data;
+        self.files.uses_output |= !is_data && operands.into_iter().any(|word| may_be(&word));
     }
 
     fn mark_inflow(&mut self, end: usize) {
@@ -411,6 +443,13 @@ impl Scanner<'_> {
             }
             for word in report.code.iter().filter_map(|&at| words.get(at)) {
                 self.takes_code(word);
+            }
+            // `git -c include.path=f status`
+            let configures = |hit: &&EffectHit| hit.effect == ProgramEffect::Configures;
+            for hit in report.hits.iter().filter(configures) {
+                let named = words.iter().skip(hit.at.max(1)).take(2);
+                let values = named.map(|word| word.text.rsplit('=').next().unwrap_or_default());
+                self.files.run.extend(values.map(str::to_owned));
             }
         }
         if !reads_code {
@@ -645,6 +684,7 @@ impl Scanner<'_> {
                 reads_input |= !text.starts_with("--") && text.contains('s');
             } else if at > 0 && takes_value(at - 1) {
                 self.mark(word.found.clone(), self.code());
+                self.runs_file(word);
             } else if has_code {
                 self.mark(word.found.clone(), self.code());
                 return self.inner_code(word, &words[at + 1..]);
@@ -805,6 +845,9 @@ impl Scanner<'_> {
                 if letters.len() == 1 && values.contains(letters) {
                     at += 1;
                     self.mark_all(words.get(at..=at).unwrap_or_default(), self.code());
+                    if let Some(value) = words.get(at) {
+                        self.runs_file(value);
+                    }
                 }
                 at += 1;
             } else {
@@ -1090,6 +1133,7 @@ impl CodeFiles {
         self.stores_value |= inner.stores_value;
         self.runs_output |= inner.runs_output;
         self.runs_folder |= inner.runs_folder;
+        self.uses_output |= inner.uses_output;
         self.written.extend(inner.written.iter().cloned());
         self.run.extend(inner.run.iter().cloned());
     }

@@ -284,6 +284,14 @@ pub fn is_opaque(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.opaque)
 }
 
+/// Returns `true` if a program is named by a process or an open file, so that it may be any program:
+/// `/proc/self/exe`, `/dev/fd/3`.
+pub fn is_process(program: &str) -> bool {
+    ["/proc/", "/dev/"]
+        .iter()
+        .any(|folder| program.starts_with(folder))
+}
+
 /// Returns `true` if a command communicates with other machines.
 pub fn uses_network(words: &[Word]) -> bool {
     let is_network =
