@@ -1164,11 +1164,21 @@ fn options_of_build_tools_and_checkers_ask() {
         ("Bash(stack test:*)", "stack test --exec x"),
         ("Bash(perl -ne print:*)", "perl -ne print 'rm x|'"),
         ("Bash(perl -ne print:*)", "perl -ne print -- 'rm x |'"),
+        ("Bash(pnpm test:*)", "pnpm test --config.script-shell=./x"),
+        ("Bash(mvn:*)", "mvn test exec:exec"),
+        ("Bash(mvn:*)", "mvn test org.a:exec-maven-plugin:exec"),
+        ("Bash(dotnet build:*)", "dotnet build /logger:x.dll"),
+        ("Bash(cppcheck:*)", "cppcheck --clang=./x y.c"),
+        ("Bash(clang:*)", "clang -fuse-ld=./x y.c"),
     ] {
         check(&[rule], &[], &[], &[(command, Ask)]);
     }
     for (rule, command) in [
         ("Bash(mvn:*)", "mvn -f sub/pom.xml test"),
+        ("Bash(clang:*)", "clang -fuse-ld=lld y.c"),
+        ("Bash(cppcheck:*)", "cppcheck --enable=all src"),
+        ("Bash(gradle:*)", "gradle test :app:test"),
+        ("Bash(hg:*)", "hg diff -c 5"),
         ("Bash(dotnet:*)", "dotnet test -f net8.0"),
         ("Bash(pytest:*)", "pytest -W error -k x"),
         ("Bash(pytest:*)", "pytest -W ignore::DeprecationWarning"),
@@ -1187,6 +1197,11 @@ fn options_of_build_tools_and_checkers_ask() {
 #[test]
 fn deny_rules_look_into_more_wrappers() {
     for command in [
+        "ssh-agent rm x",
+        "systemd-cat rm x",
+        "systemd-inhibit rm x",
+        "rustup run stable rm x",
+        "hg bisect -c 'rm x'",
         "ip netns exec x rm y",
         "ip vrf exec x rm y",
         "docker run --entrypoint rm x y",
@@ -1360,6 +1375,17 @@ fn scripts_in_words_are_understood_or_need_approval() {
     let exact = format!("Bash({line})");
     check(&[&exact], &[], ban, &[(line, Allow)]);
     check(&["Bash(bash -c:*)"], &[], ban, &[(line, Ask)]);
+}
+
+#[test]
+fn attached_folders_of_options_are_followed() {
+    let deny = &["Edit(keep/**)"][..];
+    check(
+        &["Bash"],
+        &[],
+        deny,
+        &[("env -Ckeep touch a", Deny), ("env -Cx touch a", Allow)],
+    );
 }
 
 #[test]
