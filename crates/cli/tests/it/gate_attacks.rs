@@ -788,3 +788,21 @@ fn scripts_in_words_do_not_hide_programs_and_files_from_rules() {
         );
     }
 }
+
+#[test]
+fn refused_files_are_recorded() {
+    let world = world("[permissions]\ndeny = ['Read(.env)']\n");
+    world.file(".env", "x\n");
+    let output = converse(&world, &[reads(".env"), writes(".envrc", "x")], &[]);
+    let decisions = |what: &str| {
+        let lines = output.lines().filter(|line| line.contains("\"decided\""));
+        lines
+            .filter(|line| line.contains(what) && line.contains("deny"))
+            .count()
+    };
+    assert_eq!(
+        [decisions("Reading"), decisions("Writing")],
+        [1, 1],
+        "{output}"
+    );
+}

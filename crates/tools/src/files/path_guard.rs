@@ -344,10 +344,7 @@ impl<'w> PathGuard<'w> {
     /// Refuses accesses that are never allowed, whatever the rules and the mode.
     pub(crate) fn bar(&self, action: FileAction, resolved: &ResolvedPath) -> Result<(), ToolError> {
         match self.barred(action, resolved) {
-            Some(why) => {
-                let text = format!("{} was refused: {why}.", action.of(resolved));
-                Err(ToolError::new(ToolErrorKind::Denied, text))
-            }
+            Some(why) => Err(refusal(action, resolved, &why)),
             None => Ok(()),
         }
     }
@@ -361,8 +358,13 @@ impl<'w> PathGuard<'w> {
         resolved: &ResolvedPath,
         long: impl FnOnce() -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        self.bar(action, resolved)?;
         let what = action.of(resolved);
+        if let Some(why) = self.barred(action, resolved) {
+            let decision = Decision::new(Verdict::Deny, &*why);
+            // The access is refused whether or not the decision can be recorded.
+            let _ = self.context.note(&what, &decision, None, None);
+            return Err(refusal(action, resolved, &why));
+        }
         if action == FileAction::Read
             && let Some((skill, decision)) = self.judge_skill(&resolved.real)
         {
@@ -395,7 +397,10 @@ impl<'w> PathGuard<'w> {
             // Reading and writing inside the project needs no rule, and no record.
             Verdict::Allow if decision.rule.is_none() => Ok(()),
             _ if free => Ok(()),
-            Verdict::Deny => Err(ToolError::denied(&what, &decision)),
+            Verdict::Deny => {
+                let _ = self.context.note(&what, &decision, None, None);
+                Err(ToolError::denied(&what, &decision))
+            }
             Verdict::Allow | Verdict::Ask => {
                 self.context
                     .permit(loaded, &gate_action(action, &path), &what, &long()?)
@@ -485,6 +490,11 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
     entries
         .filter_map(|entry| Some((place(entry)?, entry.clone())))
         .collect()
+}
+
+fn refusal(action: FileAction, resolved: &ResolvedPath, why: &str) -> ToolError {
+    let text = format!("{} was refused: {why}.", action.of(resolved));
+    ToolError::new(ToolErrorKind::Denied, text)
 }
 
 fn within(path: &Path, folders: &[PathBuf]) -> bool {
