@@ -6,6 +6,8 @@ use prowess_catalog::location::unescape_path;
 use prowess_catalog::{Scope, Skill};
 use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
 use prowess_registry::skill_path;
+use prowess_shell::Word;
+use prowess_shell::script::canonical;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
@@ -131,6 +133,13 @@ impl SkillTrust {
 pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
     let Some(folder) = place.and_then(Path::to_str) else {
         return rule.to_owned();
+    };
+    // In the pattern of a command the folder is part of one word, whatever it contains.
+    let is_command = rule.starts_with("Bash(") || rule.starts_with("bash:");
+    let folder = &*if is_command {
+        canonical(&[Word::plain(folder)])
+    } else {
+        folder.to_owned()
     };
     [
         "${CLAUDE_SKILL_DIR}",

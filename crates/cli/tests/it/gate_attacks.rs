@@ -806,3 +806,24 @@ fn refused_files_are_recorded() {
         "{output}"
     );
 }
+
+#[test]
+fn blank_in_the_path_does_not_move_a_grant_to_another_program() {
+    let world = world("");
+    let program = "#!/bin/sh\necho PWN$((40+2))\n";
+    world.file_with_mode("../pkg", program, 0o755);
+    let keys = "allowed-tools: Bash(${CLAUDE_SKILL_DIR}/scripts/a.sh:*)\n";
+    skill(&world, "../pkg one/skills", "fmt", keys, "Run it.");
+    let script = "../pkg one/skills/fmt/scripts/a.sh";
+    world.file_with_mode(script, "#!/bin/sh\necho FINE$((40+2))\n", 0o755);
+    let path = world.path(script).display().to_string();
+    let folder = world.path("../pkg one/skills").display().to_string();
+    let run = |line: &str| {
+        let bash = json!({"name": "bash", "input": {"command": line}});
+        converse(&world, &[loads("fmt"), bash], &["--skills-dir", &folder])
+    };
+    let output = run(&path);
+    assert!(!output.contains("PWN42"), "{output}");
+    let output = run(&format!("'{path}'"));
+    assert!(output.contains("FINE42"), "{output}");
+}

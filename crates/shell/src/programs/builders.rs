@@ -54,7 +54,7 @@ fn names_goal(value: &str) -> bool {
     is_short || is_full
 }
 
-/// Returns `true` for options of MSBuild that load code: `/logger:x`.
+/// Returns `true` for options of `msbuild` that load code: `/logger:x`.
 fn loads_logger(value: &str) -> bool {
     let name = value
         .strip_prefix('/')
