@@ -94,7 +94,8 @@ pub(crate) fn read(
     };
     let store = paths(environment).trust();
     let (name, skill) = (entry.name(), &entry.skill);
-    SkillSnapshot::read(name, skill, &library.registry, store.as_ref())
+    let project = workspace(environment);
+    SkillSnapshot::read(name, skill, &library.registry, store.as_ref(), &project)
         .map_err(|error| failed(&error))
 }
 

@@ -157,6 +157,14 @@ fn option_target(words: &[LooseWord], at: usize) -> Option<Target<'_>> {
         let value = words.get(at + 1)?;
         return Some(literal(value).map_or(Target::Unknown, Target::Path));
     }
+    // `env -Ckeep touch a`
+    if let Some(value) = word
+        .text
+        .strip_prefix("-C")
+        .filter(|value| !value.is_empty())
+    {
+        return Some(literal(word).map_or(Target::Unknown, |_| Target::Path(value)));
+    }
     let (name, value) = word.text.split_once('=')?;
     let is_named = NAMES.contains(&name) && !value.is_empty();
     is_named.then(|| match literal(word) {

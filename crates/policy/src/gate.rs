@@ -399,11 +399,20 @@ impl Gate {
     /// Returns the prompt for a script that runs code which the deny and ask rules for commands
     /// cannot be checked against. As on a plain line, bare `Bash` does not cover such code.
     fn opaque_bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Option<Decision> {
-        if self.mode == PermissionMode::Yolo || !self.has_bans(actor) {
+        let restricts = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
+        let is_restricted = restricts(Effect::Deny) || restricts(Effect::Ask);
+        if self.mode == PermissionMode::Yolo || !is_restricted {
             return None;
         }
         let findings = finder::find_bound(bound.script, &|name| bound.value(name));
-        let reason = match matching::opaque_code(&findings)? {
+        let opaque = if self.has_bans(actor) {
+            matching::opaque_code(&findings)?
+        } else if findings.ambiguous || matching::every_command(&findings).is_opaque {
+            OpaqueCode::Incomplete
+        } else {
+            return None;
+        };
+        let reason = match opaque {
             OpaqueCode::Command(what) => format!(
                 "`{}` runs code that cannot be checked against the deny and ask rules",
                 cut(&what)
@@ -413,6 +422,14 @@ impl Gate {
             }
         };
         Some(Decision::new(Verdict::Ask, reason))
+    }
+
+    /// Returns `true` if a command has a script that cannot be parsed, and there are deny or ask
+    /// rules that may be about it.
+    fn has_opaque_script(&self, command: &SimpleCommand, actor: &Actor<'_>) -> bool {
+        let restricts = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
+        (restricts(Effect::Deny) || restricts(Effect::Ask))
+            && matching::has_opaque_script(&command.words)
     }
 
     /// Returns `true` if there are deny or ask rules for commands.
@@ -438,7 +455,7 @@ impl Gate {
         let findings = find();
         let everything = matching::every_command(&findings);
         let commands = &everything.commands;
-        let files = self.files(&findings, commands, values, actor);
+        let files = self.files(&findings, &everything, values, actor);
         let found = |effect| {
             self.restricting(actor, effect).find_map(|placed| {
                 self.hits(placed, script, commands, &files)
@@ -456,6 +473,12 @@ impl Gate {
         if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
             return Some(Decision::new(Verdict::Deny, reason).advice("simplify the command"));
+        }
+        // Mode `yolo` does not prompt, so a script that may do what a rule forbids is denied.
+        if everything.is_opaque && denies && self.mode == PermissionMode::Yolo {
+            let reason = "it has a script that cannot be checked against the deny rules";
+            let advice = "write the commands of the script as plain lines";
+            return Some(Decision::new(Verdict::Deny, reason).advice(advice));
         }
         if lost.is_some() {
             return lost;
@@ -485,10 +508,13 @@ impl Gate {
     fn files<'f>(
         &self,
         findings: &'f finder::Findings,
-        commands: &'f [Vec<finder::LooseWord>],
+        everything: &'f matching::Everything,
         values: &[&'f str],
         actor: &Actor<'_>,
     ) -> Files<'f> {
+        let commands = &everything.commands;
+        let all_reads = findings.reads.iter().chain(&everything.reads);
+        let all_writes = findings.writes.iter().chain(&everything.writes);
         let about = |wanted: fn(&RuleSubject) -> bool| {
             self.sets(actor)
                 .flat_map(PermissionRules::all)
@@ -522,7 +548,7 @@ impl Gate {
                 .iter()
                 .flat_map(|words| matching::file_words(words));
             files.read = operands
-                .chain(findings.reads.iter().map(|path| (&**path, false)))
+                .chain(all_reads.map(|path| (&**path, false)))
                 .chain(values())
                 .flat_map(locate)
                 .collect();
@@ -532,7 +558,7 @@ impl Gate {
                 .iter()
                 .filter(|words| matching::changes_files(words));
             let changing: Vec<_> = changing.collect();
-            let may_write = !changing.is_empty() || !findings.writes.is_empty();
+            let may_write = !changing.is_empty() || all_writes.clone().next().is_some();
             let whole = changing.iter().flat_map(|words| {
                 let words = matching::whole_folders(words);
                 matching::file_words(words).flat_map(locate)
@@ -547,7 +573,7 @@ impl Gate {
                 .into_iter()
                 .flat_map(|words| matching::file_words(words));
             files.written = operands
-                .chain(findings.writes.iter().map(|path| (&**path, false)))
+                .chain(all_writes.map(|path| (&**path, false)))
                 .chain(values().filter(|_| may_write))
                 .flat_map(locate)
                 .chain(whole)
@@ -611,10 +637,9 @@ impl Gate {
             GrantScope::Verbatim(granted) => **granted == *text,
             GrantScope::Rule(rule) => match &rule.subject {
                 RuleSubject::Command(rule) => script.commands.iter().all(|command| {
-                    matches!(
-                        matching::allows(rule, script, command),
-                        Fit::Yes | Fit::Exactly
-                    )
+                    let fit = matching::allows(rule, script, command);
+                    fit == Fit::Exactly
+                        || fit == Fit::Yes && !self.has_opaque_script(command, actor)
                 }),
                 _ => false,
             },
@@ -706,10 +731,11 @@ impl Gate {
             )
         };
         // If there are deny or ask rules for commands, bare `Bash` does not cover code that they
-        // cannot be checked against.
-        if let Some(placed) = found.filter(|placed| everything(placed))
-            && self.has_bans(actor)
-            && matching::is_opaque(&command.words)
+        // cannot be checked against. Only a rule for exactly this command covers a script that
+        // cannot be parsed.
+        if let Some(placed) = found
+            && (everything(placed) && self.has_bans(actor) && matching::is_opaque(&command.words)
+                || self.has_opaque_script(command, actor))
         {
             let reason = format!(
                 "`{}` runs code that cannot be checked against the deny and ask rules",
@@ -1049,6 +1075,10 @@ impl Gate {
                 let fits = match arguments {
                     ArgumentRule::Any => true,
                     ArgumentRule::Plain => forbids || given.trim().is_empty(),
+                    ArgumentRule::Like(pattern) if forbids => {
+                        let spellings = argument_spellings(given);
+                        spellings.iter().any(|given| like(pattern, given))
+                    }
                     ArgumentRule::Like(pattern) => like(pattern, given),
                 };
                 called
@@ -1136,6 +1166,44 @@ fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
         ),
     )
     .advice("add it to the skill's allowed-tools")
+}
+
+/// Returns the texts that a deny or ask rule compares with the arguments of a skill: the arguments as
+/// given, without quotes and needless blanks, and the members of JSON, alone and with those after them.
+fn argument_spellings(given: &str) -> Vec<String> {
+    /// Most members that are compared.
+    const MOST: usize = 256;
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
+    let unquoted = |text: &str| {
+        let text: String = text.chars().filter(|c| !is_quote(*c)).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut spellings = vec![given.to_owned(), given.trim().to_owned(), unquoted(given)];
+    if !given.trim_start().starts_with(['[', '{']) {
+        return spellings;
+    }
+    let mut members: Vec<String> = Vec::new();
+    let mut member = String::new();
+    let mut in_string = false;
+    let mut rest = given.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' if in_string => member.extend(rest.next()),
+            '"' => in_string = !in_string,
+            '[' | ']' | '{' | '}' | ',' | ':' if !in_string => {
+                members.push(std::mem::take(&mut member));
+            }
+            _ => member.push(c),
+        }
+    }
+    members.push(member);
+    let members: Vec<String> = members.iter().map(|member| unquoted(member)).collect();
+    let members: Vec<String> = members.into_iter().filter(|it| !it.is_empty()).collect();
+    for at in 0..members.len().min(MOST) {
+        spellings.push(members[at].clone());
+        spellings.push(members[at..members.len().min(at + MOST)].join(" "));
+    }
+    spellings
 }
 
 fn host_fits(pattern: &str, host: &str) -> bool {

@@ -4,7 +4,7 @@ use crate::rule::CommandRule;
 use prowess_shell::finder::{self, LooseWord};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect, ProgramReport};
 use prowess_shell::script::canonical;
-use prowess_shell::{Redirect, ShellLine, SimpleCommand, Word};
+use prowess_shell::{Redirect, ShellLine, SimpleCommand, Word, lex};
 use prowess_spec::wildcard::like;
 
 /// Deepest nesting of scripts inside words.
@@ -82,7 +82,10 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
         if is_opaque_itself(words, &report) {
             return true;
         }
-        match (report.starts.as_slice(), report.attached.is_empty()) {
+        let is_plain = report.attached.is_empty()
+            && report.joined.is_none()
+            && !programs::sets_variables(&words[0].text);
+        match (report.starts.as_slice(), is_plain) {
             ([], true) => return false,
             (&[at], true) if at > 0 && at < words.len() && !is_script(&words[at].text) => {
                 words = &words[at..];
@@ -90,17 +93,26 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
             _ => break,
         }
     }
-    let loose: Vec<LooseWord> = words
-        .iter()
-        .map(|word| LooseWord {
-            text: word.text.to_string(),
-            pattern: word.is_glob(),
-            unknown: false,
-        })
-        .collect();
     let mut all = Everything::default();
-    unwrap(&loose, 0, &mut all);
-    all.incomplete || all.commands.iter().any(|words| is_opaque_found(words))
+    unwrap(&loose(words), 0, &mut all);
+    all.incomplete || all.is_opaque || all.commands.iter().any(|words| is_opaque_found(words))
+}
+
+/// Returns `true` if a command has a script for a shell that cannot be parsed strictly. What it does
+/// is then unknown, so rules about files cannot be looked for either.
+pub(crate) fn has_opaque_script(words: &[Word]) -> bool {
+    let mut all = Everything::default();
+    unwrap(&loose(words), 0, &mut all);
+    all.incomplete || all.is_opaque
+}
+
+fn loose(words: &[Word]) -> Vec<LooseWord> {
+    let loose = |word: &Word| LooseWord {
+        text: word.text.to_string(),
+        pattern: word.is_glob(),
+        unknown: false,
+    };
+    words.iter().map(loose).collect()
 }
 
 /// A reason why deny rules cannot be looked for in a script.
@@ -130,7 +142,10 @@ pub(crate) fn opaque_code(findings: &finder::Findings) -> Option<OpaqueCode> {
         .map(spell)
         .or_else(|| unknown.map(|words| format!("$…{}", spell(words))))
         .map(OpaqueCode::Command)
-        .or_else(|| all.incomplete.then_some(OpaqueCode::Incomplete))
+        .or_else(|| {
+            let is_opaque = all.incomplete || all.is_opaque || findings.ambiguous;
+            is_opaque.then_some(OpaqueCode::Incomplete)
+        })
 }
 
 fn is_opaque_found(words: &[LooseWord]) -> bool {
@@ -149,7 +164,9 @@ fn is_opaque_itself(words: &[Word], report: &ProgramReport) -> bool {
         .hits
         .iter()
         .any(|hit| hit.effect == ProgramEffect::Runs);
-    report.takes_input || runs && (!is_visible || programs::is_opaque(&words[0].text))
+    report.takes_input
+        || programs::is_process(&words[0].text)
+        || runs && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
 /// Returns `true` if a redirection is harmless with any rule.
@@ -167,6 +184,13 @@ pub(crate) struct Everything {
     pub(crate) commands: Vec<Vec<LooseWord>>,
     /// `true` if the limits cut the list short.
     pub(crate) incomplete: bool,
+    /// Files that scripts inside words might read by redirection.
+    pub(crate) reads: Vec<Box<str>>,
+    /// Files that scripts inside words might write by redirection.
+    pub(crate) writes: Vec<Box<str>>,
+    /// `true` if a word is a script that cannot be parsed strictly, or a program that is only known
+    /// when the line runs. Every rule may then be about it.
+    pub(crate) is_opaque: bool,
 }
 
 /// Collects every command that a line might run, including commands inside wrappers and scripts.
@@ -179,6 +203,7 @@ pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
 }
 
 fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
+    all.is_opaque |= has_unknown_start(words);
     // The value of a variable is unknown. A word that is only a variable may vanish.
     let there = |word: &&LooseWord| !(word.unknown && word.text.is_empty());
     let known: Vec<LooseWord> = words.iter().filter(there).cloned().collect();
@@ -212,6 +237,7 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
         let report = programs::inspect(&plain(words));
         // `eval` joins its words and reads them again.
         if let Some(rest) = report.joined.and_then(|from| words.get(from..)) {
+            all.is_opaque |= rest.iter().any(|word| word.unknown);
             let joined: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
             script(&format!("{} ", joined.join(" ")), depth, all);
         }
@@ -221,21 +247,41 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
             .filter(|&at| at > 0 && at < words.len())
         {
             open.push(from + at);
+            // `env -S` has escapes of its own: `env -S 'rm\_x'`.
+            all.is_opaque |=
+                words[at].text.contains('\\') && programs::sets_variables(&words[0].text);
             script(&words[at].text, depth, all);
         }
         // `--exec='rm x'`: the rest of the word is a command, even if it is one word.
         for attached in report.attached {
-            let rest = words
-                .get(attached.word)
-                .and_then(|word| word.text.get(attached.offset..));
-            script(&format!("{} ", rest.unwrap_or_default()), depth, all);
+            let Some(word) = words.get(attached.word) else {
+                continue;
+            };
+            let rest = word.text.get(attached.offset..).unwrap_or_default();
+            // The program may have escapes of its own.
+            all.is_opaque |= word.unknown || rest.contains('\\');
+            script(&format!("{rest} "), depth, all);
         }
     }
 }
 
+/// Returns `true` if a command starts another one whose program, or script, is only known when the
+/// line runs: `env $x`, `sh -c "$x"`.
+fn has_unknown_start(words: &[LooseWord]) -> bool {
+    let Some(first) = words.iter().position(|word| word.unknown) else {
+        return false;
+    };
+    let report = programs::inspect(&plain(words));
+    let starts = report.starts.iter().filter(|&&at| at > 0);
+    // A variable before the program may be the program.
+    starts.into_iter().any(|&at| first <= at)
+        || report.joined.is_some()
+        || !report.attached.is_empty()
+}
+
 /// Returns `true` if a word may be more than the name of a program.
 fn is_script(text: &str) -> bool {
-    text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c))
+    text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\*?[]{}~!#".contains(c))
 }
 
 /// Collects the commands of a word that may be a script.
@@ -249,6 +295,19 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
     }
     let found = finder::find(text);
     all.incomplete |= found.unreadable.is_some();
+    // `-i rm x` are more options of the program, and `{}` is a name that it fills in.
+    let is_known = |line: &ShellLine| {
+        let programs = line
+            .commands
+            .iter()
+            .filter_map(|command| command.words.first());
+        programs
+            .into_iter()
+            .all(|program| !program.text.starts_with('-'))
+    };
+    all.is_opaque |= text.contains("{}") || !lex(text.trim()).as_ref().is_ok_and(is_known);
+    all.reads.extend(found.reads);
+    all.writes.extend(found.writes);
     for inner in found.commands {
         unwrap(&inner, depth + 1, all);
     }

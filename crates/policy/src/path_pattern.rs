@@ -27,6 +27,21 @@ impl Default for WorkspacePaths {
     }
 }
 
+/// The pattern for the project: its root and everything below.
+pub const PROJECT: &str = "./";
+
+/// Returns a pattern that matches exactly this path.
+pub(crate) fn escape(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
 /// A path that is resolved once and compared with many patterns.
 #[derive(Debug)]
 pub struct LocatedPath<'p> {
@@ -64,6 +79,9 @@ impl<'p> LocatedPath<'p> {
     pub fn is_in(&self, pattern: &str, places: &WorkspacePaths, anywhere: bool) -> bool {
         if pattern == "**" || pattern == "//**" {
             return true;
+        }
+        if pattern == PROJECT {
+            return is_below(&self.absolute, &places.root);
         }
         let (base, rest, is_name) = anchor(pattern, places);
         if is_name {

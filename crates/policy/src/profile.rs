@@ -547,7 +547,55 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     ".cursor/",
     ".vscode-server/",
     "bin/",
+    // What interpreters, version managers and build tools load.
+    ".local/lib/",
+    ".nvm/",
+    ".pyenv/",
+    ".rbenv/",
+    ".asdf/",
+    ".gradle/",
+    "go/bin/",
+    "Library/LaunchAgents/",
 ];
+
+/// Returns `true` if a path has, in any folder, one of the names that decide what runs later. For
+/// places outside the project: any folder there may be a project, or a home folder. `home` is the
+/// home folder of the user, where every name that begins with a dot counts.
+pub fn runs_later(path: &Path, home: &Path) -> bool {
+    let names: Vec<&str> = path
+        .components()
+        .filter_map(|part| part.as_os_str().to_str())
+        .collect();
+    let is_listed = |rest: &[&str], listed: &str| {
+        let mut wanted = listed.split('/').filter(|name| !name.is_empty());
+        let mut given = rest.iter();
+        wanted.all(|name| {
+            let given = given.next();
+            given.is_some_and(|given| match name.strip_prefix('*') {
+                Some(end) => given
+                    .to_ascii_lowercase()
+                    .ends_with(&end.to_ascii_lowercase()),
+                None => given.eq_ignore_ascii_case(name),
+            })
+        })
+    };
+    let lists = [
+        PROTECTED_IN_PROJECT,
+        PROTECTED_IN_SUBFOLDERS,
+        PROTECTED_IN_HOME,
+    ];
+    let is_setting = path
+        .strip_prefix(home)
+        .ok()
+        .filter(|_| home.is_absolute())
+        .and_then(|inner| inner.components().next()?.as_os_str().to_str())
+        .is_some_and(|name| name.starts_with('.'));
+    is_setting
+        || (0..names.len()).any(|from| {
+            let mut listed = lists.iter().copied().flatten();
+            listed.any(|listed| is_listed(&names[from..], listed))
+        })
+}
 
 /// Paths in a home folder with keys and private data: unreadable. A name that ends in `/` is a folder.
 pub const KEYS_IN_HOME: &[&str] = &[
@@ -702,6 +750,30 @@ mod tests {
             ..setting()
         });
         assert_eq!(looking.writable, [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn names_that_decide_what_runs_later_count_in_every_folder() {
+        for (path, expected) in [
+            ("/h/.bashrc", true),
+            ("/h/.unknown-manager/init.sh", true),
+            ("/h/.local/lib/python3.11/site-packages/x.pth", true),
+            ("/h/go/bin/x", true),
+            ("/h/other/.envrc", true),
+            ("/h/other/sub/.VSCode/tasks.json", true),
+            ("/h/other/a.code-workspace", true),
+            ("/srv/me/.bashrc", true),
+            ("/srv/x/.config/mise.toml", true),
+            ("/usr/local/bin/x", true),
+            ("/h/notes/a.md", false),
+            ("/h/notes/bin.md", false),
+            ("/srv/.hidden/a.md", false),
+            ("/h", false),
+        ] {
+            let found = runs_later(Path::new(path), Path::new("/h"));
+            assert_eq!(found, expected, "{path}");
+        }
+        assert!(!runs_later(Path::new("/a/.x"), Path::new("")));
     }
 
     fn git(words: &[&str], edits: bool) -> GitAccess {

@@ -4,6 +4,7 @@ use prowess_spec::tool_pattern::{PatternToken, parse_list};
 
 use crate::decision::CitedRule;
 use crate::mode::PermissionMode;
+use crate::path_pattern::{PROJECT, escape};
 use crate::rule::{
     ArgumentRule, CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault, RuleSubject,
 };
@@ -124,6 +125,10 @@ impl PermissionRules {
         } else {
             parse(text, effect)
         };
+        let parsed = match (parsed, &source, effect) {
+            (Ok(rule), RuleSource::Skill(_), Effect::Allow) => Ok(self.within_project(rule)),
+            (parsed, ..) => parsed,
+        };
         // The names of the built-in tools are in lower case. A ban on `bash` is a ban on commands,
         // whatever tool runs them.
         let wider = match text.trim() {
@@ -160,6 +165,45 @@ impl PermissionRules {
                 source,
             }),
         }
+    }
+
+    /// Returns an allow rule of a skill, limited to the project if it names no files: `Read` and
+    /// `Write` do not mean the whole disk. `Glob`, `Grep` and `LS` search the files that the skill
+    /// may read, so beside `Read(docs/**)` they grant no others.
+    fn within_project(&mut self, mut rule: PermissionRule) -> PermissionRule {
+        let is_search = |rule: &PermissionRule| matches!(&*rule.text, "Glob" | "Grep" | "LS");
+        let names_files = |rule: &PermissionRule| matches!(&rule.subject, RuleSubject::Read(glob) if **glob != *PROJECT);
+        match &mut rule.subject {
+            RuleSubject::Read(glob) | RuleSubject::Write(glob) if **glob == *"**" => {
+                *glob = PROJECT.into();
+            }
+            _ => {}
+        }
+        if names_files(&rule) {
+            for placed in &mut self.rules {
+                if placed.effect == Effect::Allow && is_search(&placed.rule) {
+                    placed.rule.subject = RuleSubject::Tool(placed.rule.text.clone());
+                }
+            }
+        }
+        let others = self.of(Effect::Allow).map(|placed| &placed.rule);
+        if is_search(&rule) && others.into_iter().any(names_files) {
+            rule.subject = RuleSubject::Tool(rule.text.clone());
+        }
+        rule
+    }
+
+    /// Lets a skill that may read the project read a folder as well: its own.
+    pub fn read_also(&mut self, folder: &str) {
+        let reads = |placed: &&SourcedRule| {
+            placed.effect == Effect::Allow
+                && matches!(&placed.rule.subject, RuleSubject::Read(glob) if **glob == *PROJECT)
+        };
+        let Some(mut own) = self.rules.iter().find(reads).cloned() else {
+            return;
+        };
+        own.rule.subject = RuleSubject::Read(format!("/{}", escape(folder)).into());
+        self.rules.push(own);
     }
 
     /// Creates the rules of a skill from its `allowed-tools` and `disallowed-tools`.

@@ -270,7 +270,7 @@ impl Session {
             || acting.is_some() && settings.tools_in_skills.contains(tool)
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();
-        available && !active.any(|skill| skill.effects.forbids(tool))
+        available && !active.any(|skill| skill.forbids(tool))
     }
 
     /// Returns the loaded skills that affect the session, in order of name. A server's skill does

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use prowess_agent::RunBudget;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, SUBMIT};
 use prowess_tools::{SkillEffects, SkillHandle, SkillSnapshot, ToolContext};
+use prowess_trust::SkillTrust;
 
 use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
@@ -73,8 +74,9 @@ pub(crate) fn restrict<'s>(
     skills: impl IntoIterator<Item = &'s Arc<SkillSnapshot>>,
 ) {
     let mut gate = context.gate();
-    for skill in skills {
-        gate.rules.restrict(&skill.trust.tools);
+    let trusts = skills.into_iter().map(|skill| &skill.trust);
+    for tools in trusts.filter_map(SkillTrust::restrictions) {
+        gate.rules.restrict(tools);
     }
 }
 

@@ -179,7 +179,7 @@ impl Session {
             CallState::New | CallState::Interrupted { read_only: true } => {}
         }
         let mut active = self.active_skills();
-        let forbidding = active.find(|skill| skill.effects.forbids(&call.name))?;
+        let forbidding = active.find(|skill| skill.forbids(&call.name))?;
         Some(format!(
             "The tool {} cannot be used while skill `{}` is loaded: its `disallowed-tools` lists it.",
             call.name, forbidding.name

@@ -25,6 +25,9 @@ pub struct Findings {
     pub reads: Vec<Box<str>>,
     /// The reason why the line could not be read to its end.
     pub unreadable: Option<&'static str>,
+    /// `true` if the line has a part that a shell may read as another command than this search: a
+    /// program that is a pattern, or quotes that count in one place and not in another.
+    pub ambiguous: bool,
 }
 
 /// A word without quotes.
@@ -63,6 +66,7 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
         found: &mut findings,
         comments: true,
         lookup,
+        in_parameter: false,
     }
     .list(None, 0);
     if text.contains('#') {
@@ -74,10 +78,13 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
             found: &mut behind,
             comments: false,
             lookup,
+            in_parameter: false,
         }
         .list(None, 0);
         findings.commands.append(&mut behind.commands);
         findings.writes.append(&mut behind.writes);
+        findings.reads.append(&mut behind.reads);
+        findings.ambiguous |= behind.ambiguous;
     }
     findings
 }
@@ -88,6 +95,8 @@ struct Scan<'a, 'f, 'l> {
     found: &'f mut Findings,
     comments: bool,
     lookup: VariableLookup<'l>,
+    /// `true` directly inside `${…}`, where patterns are not programs.
+    in_parameter: bool,
 }
 
 impl Scan<'_, '_, '_> {
@@ -132,6 +141,10 @@ impl Scan<'_, '_, '_> {
                 '\n' | ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
                 '(' => {
                     groups += 1;
+                    // `r@(m)` is a pattern in some shells; `a=(x y)` and `name()` are not.
+                    let is_pattern = |word: &LooseWord| !word.text.ends_with('=');
+                    let is_function = self.rest().trim_start_matches([' ', '\t']).starts_with(')');
+                    self.found.ambiguous |= word.as_ref().is_some_and(is_pattern) && !is_function;
                     // `name()` defines a function: its body is a command like any other.
                     self.close(&mut words, word.take(), depth);
                 }
@@ -208,7 +221,11 @@ impl Scan<'_, '_, '_> {
                     self.backtick(depth);
                 }
                 '$' if !matches!(self.rest().chars().next(), Some('\'' | '"')) => {
+                    let from = self.at;
                     self.dollar(word, depth);
+                    // Inside double quotes, the quotes in `${x-'…'}` are text.
+                    let inner = &self.text[from..self.at];
+                    self.found.ambiguous |= inner.starts_with('{') && inner.contains('\'');
                 }
                 _ => word.text.push(c),
             }
@@ -227,6 +244,7 @@ impl Scan<'_, '_, '_> {
                         found: self.found,
                         comments: self.comments,
                         lookup: self.lookup,
+                        in_parameter: false,
                     }
                     .list(None, depth + 1);
                     return;
@@ -254,7 +272,9 @@ impl Scan<'_, '_, '_> {
             Some('(') => {
                 self.at += 1;
                 word.unknown = true;
+                let outer = std::mem::replace(&mut self.in_parameter, false);
                 self.list(Some(')'), depth + 1);
+                self.in_parameter = outer;
             }
             Some('{') => {
                 self.at += 1;
@@ -267,7 +287,9 @@ impl Scan<'_, '_, '_> {
                 });
                 self.at += behind;
                 let start = self.at;
+                let outer = std::mem::replace(&mut self.in_parameter, true);
                 self.list(Some('}'), depth + 1);
+                self.in_parameter = outer;
                 // `${x:-r}m` may be `rm`.
                 let default = self.text[start..]
                     .get(..self.at.saturating_sub(start + 1))
@@ -384,10 +406,16 @@ impl Scan<'_, '_, '_> {
                     writes = true;
                     self.at += 1;
                 }
+                // `<&-` and `<&3-` name no file.
+                Some('&') if self.closes() => return,
                 Some('|' | '&' | '-') => self.at += 1,
                 _ => break,
             }
         }
+        // Quotes in a here-document are text, and its substitutions run.
+        let runs = |rest: &str| rest.contains("$(") || rest.contains("${") || rest.contains('`');
+        self.found.ambiguous |=
+            here && !triple && self.rest().contains(['\'', '"']) && runs(self.rest());
         while self.rest().starts_with([' ', '\t']) {
             self.at += 1;
         }
@@ -407,6 +435,7 @@ impl Scan<'_, '_, '_> {
                 found: self.found,
                 comments: self.comments,
                 lookup: self.lookup,
+                in_parameter: false,
             }
             .list(None, depth + 1);
         }
@@ -419,6 +448,23 @@ impl Scan<'_, '_, '_> {
             };
             list.push(target.text.into());
         }
+    }
+
+    /// Reads the rest of a redirection that closes or moves a descriptor: `&-`, `&3-`. Returns
+    /// `true` if it is one.
+    fn closes(&mut self) -> bool {
+        let after = self.rest().strip_prefix('&').unwrap_or_default();
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let rest = after[digits..].strip_prefix('-');
+        let ends = |rest: &str| {
+            let next = rest.chars().next();
+            next.is_none_or(|c| c.is_whitespace() || ";&|<>()".contains(c))
+        };
+        let is_closed = rest.is_some_and(ends);
+        if is_closed {
+            self.at += digits + 2;
+        }
+        is_closed
     }
 
     /// Ends a command and removes the reserved words and assignments before it.
@@ -450,6 +496,7 @@ impl Scan<'_, '_, '_> {
                             found: self.found,
                             comments: self.comments,
                             lookup: self.lookup,
+                            in_parameter: false,
                         }
                         .list(None, depth + 1);
                         start += 1;
@@ -459,6 +506,12 @@ impl Scan<'_, '_, '_> {
             }
         }
         all.drain(..start.min(all.len()));
+        let is_test = |program: &LooseWord| matches!(&*program.text, "[" | "[[");
+        let is_pattern = |program: &LooseWord| program.pattern && !is_test(program);
+        // `{a..z}` becomes several words.
+        let is_range = |word: &LooseWord| word.text.contains('{') && word.text.contains("..");
+        self.found.ambiguous |=
+            !self.in_parameter && (all.first().is_some_and(is_pattern) || all.iter().any(is_range));
         if all
             .iter()
             .any(|word| word.text.contains('{') && word.text.contains(','))

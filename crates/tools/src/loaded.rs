@@ -91,13 +91,13 @@ impl Loaded {
             .filter_map(|entry| entry.snapshot.as_ref())
     }
 
-    /// Returns the deny rules of the loaded skills: their `disallowed-tools`, until they are
-    /// unloaded. A restriction needs no trust, and an edit of the skill's files does not lift it;
-    /// what a skill grants does need both.
+    /// Returns the deny rules of the loaded skills that were trusted when they were loaded: their
+    /// `disallowed-tools`, until they are unloaded. An edit of the skill's files does not lift them.
     pub(crate) fn restrictions(&self) -> PermissionRules {
         let mut restrictions = self.restrictions.clone();
-        for skill in self.snapshots().filter(|skill| !skill.is_served()) {
-            restrictions.restrict(&skill.trust.tools);
+        let skills = self.snapshots().filter(|skill| !skill.is_served());
+        for tools in skills.filter_map(|skill| skill.trust.restrictions()) {
+            restrictions.restrict(tools);
         }
         restrictions
     }

@@ -98,15 +98,16 @@ impl SkillSnapshot {
         own.into_iter().chain(self.skill.alias.as_deref()).collect()
     }
 
-    /// Reads a skill.
+    /// Reads a skill. `project` is the folder in which agents work.
     pub fn read(
         name: &str,
         skill: &Arc<Skill>,
         registry: &Registry,
         store: Option<&TrustStore>,
+        project: &Path,
     ) -> Result<Self, prowess_trust::TrustError> {
         let input = registry.input_schema(&skill.id);
-        Self::new(name, skill, registry.read(skill)?, input, store)
+        Self::new(name, skill, registry.read(skill)?, input, store, project)
     }
 
     fn new(
@@ -115,6 +116,7 @@ impl SkillSnapshot {
         contents: SkillContents,
         input: Option<Arc<Value>>,
         store: Option<&TrustStore>,
+        project: &Path,
     ) -> Result<Self, prowess_trust::TrustError> {
         let SkillContents {
             text,
@@ -123,7 +125,7 @@ impl SkillSnapshot {
         } = contents;
         let parsed = parse(&text);
         let manifest = &parsed.manifest;
-        let trust = SkillTrust::new(skill, manifest, digest, store)?;
+        let trust = SkillTrust::new(skill, manifest, digest, store, project)?;
         let effects = SkillEffects::of(manifest);
         let arguments = manifest
             .arguments
@@ -166,7 +168,7 @@ impl SkillSnapshot {
             reading.or_else(|| names::server_tool(name, known))
         };
         let effects = &mut self.effects;
-        let mut reads = false;
+        let mut reads = Vec::new();
         let mut renamed: Vec<(Box<str>, Box<str>)> = Vec::new();
         let mut missing = Vec::new();
         for name in effects.allowed.iter().flatten() {
@@ -177,7 +179,7 @@ impl SkillSnapshot {
             };
             match meant(name) {
                 Some(tool) => {
-                    reads |= names::reading_tool(name) == Some(tool);
+                    reads.extend(names::reading_tool(name).filter(|reading| *reading == tool));
                     if *tool != **name {
                         renamed.push((name.clone(), Box::from(tool)));
                     }
@@ -206,11 +208,14 @@ impl SkillSnapshot {
         missing.sort();
         missing.dedup();
         (effects.renamed, effects.missing) = (renamed, missing);
-        if reads {
-            // These names grant reading, but not outside the project.
+        // These names grant what the names of Claude Code do.
+        for tool in reads {
             let source = RuleSource::Skill(self.skill.name.clone());
-            let rule = read_project(&context.settings.paths.workspace);
-            self.trust.tools.add(Effect::Allow, &rule, source);
+            let rule = match tool {
+                names::READ => "Read",
+                _ => "Grep",
+            };
+            self.trust.tools.add(Effect::Allow, rule, source);
         }
     }
 
@@ -222,6 +227,12 @@ impl SkillSnapshot {
     /// Returns `true` if the skill may run commands and grant tools.
     pub fn is_trusted(&self) -> bool {
         self.trust.is_trusted()
+    }
+
+    /// Returns `true` if the `disallowed-tools` of the skill remove a tool from the session that
+    /// loads it. Those of an untrusted skill have no effect.
+    pub fn forbids(&self, tool: &str) -> bool {
+        self.is_trusted() && self.effects.forbids(tool)
     }
 
     /// Returns `true` if the skill comes from a server. It has no effect on the session that loads
@@ -359,18 +370,6 @@ fn bare_names(manifest: &Manifest<'_>) -> Vec<Box<str>> {
         .collect()
 }
 
-/// Returns the rule that allows reading the project and everything in it.
-fn read_project(workspace: &Path) -> String {
-    let plain = |path: &&str| {
-        path.len() < 400 && !path.contains(|c: char| "*?[]\\()".contains(c) || c.is_control())
-    };
-    match workspace.to_str().filter(plain) {
-        Some(path) => format!("Read(/{path})"),
-        // Does not cover the project's root itself.
-        None => "Read(./**)".to_owned(),
-    }
-}
-
 fn is_served(skill: &Skill) -> bool {
     skill.id.origin.scope == Scope::Server
 }
@@ -458,7 +457,9 @@ impl SkillHandle {
         let contents = registry.read_if_small(skill)?;
         let input = registry.input_schema(&skill.id);
         let store = context.services.trust.as_ref();
-        let mut snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store).ok()?;
+        let project = &context.settings.paths.workspace;
+        let snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store, project);
+        let mut snapshot = snapshot.ok()?;
         snapshot.resolve_tools(context);
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
@@ -490,7 +491,8 @@ impl ToolContext {
         skill: &Arc<Skill>,
     ) -> Result<SkillSnapshot, prowess_trust::TrustError> {
         let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
-        let mut snapshot = SkillSnapshot::read(name, skill, registry, store)?;
+        let project = &self.settings.paths.workspace;
+        let mut snapshot = SkillSnapshot::read(name, skill, registry, store, project)?;
         snapshot.resolve_tools(self);
         Ok(snapshot)
     }

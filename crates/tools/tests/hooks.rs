@@ -796,6 +796,17 @@ fn restrictions_of_other_skills_stop_hooks() {
         let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
         let end = &outcome.runs[0].end;
         assert_eq!(*end == HookEnd::Fine, is_run, "{disallowed}: {end:?}");
+        // A call whose check cannot run is not made.
+        assert_eq!(outcome.is_blocked(), !is_run, "{disallowed}: {outcome:?}");
+        // An untrusted skill restricts nothing.
+        let strict = SkillTrust {
+            required: true,
+            state: None,
+            ..strict
+        };
+        let active = [(&none, &strict), (&hooks, &trust)];
+        let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
+        assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{disallowed}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_catalog::location::unescape_path;
 use prowess_catalog::{Scope, Skill};
 use prowess_policy::{
     Actor, Effect, PermissionRule, PermissionRules, RuleFault, RuleSource, SkillActor,
@@ -47,15 +48,17 @@ pub enum SkillRole {
 
 impl SkillTrust {
     /// Looks up the trust of a skill. The manifest and the digest must come from the same read.
+    /// `project` is the folder in which agents work.
     pub fn new(
         skill: &Skill,
         manifest: &Manifest<'_>,
         digest: String,
         store: Option<&TrustStore>,
+        project: &Path,
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
         let kind = TrustKind::of_form(skill.form);
-        let required = is_required(skill);
+        let required = is_required(skill, project);
         let state = match (&place, store) {
             (Some(place), Some(store)) if required => Some(store.state_of(kind, place, &digest)?),
             _ => None,
@@ -73,6 +76,9 @@ impl SkillTrust {
                 });
             }
         }
+        if let Some(folder) = place.as_deref().and_then(Path::to_str) {
+            tools.read_also(folder);
+        }
         Ok(Self {
             name: skill.name.clone(),
             place,
@@ -87,6 +93,12 @@ impl SkillTrust {
     /// Returns `true` if the skill may run commands and grant tools.
     pub fn is_trusted(&self) -> bool {
         !self.required || self.state.as_ref().is_some_and(TrustState::is_trusted)
+    }
+
+    /// Returns the rules whose restrictions apply to the session that loads the skill. `None` if it
+    /// is not trusted: an untrusted skill could otherwise switch off the hooks of others.
+    pub fn restrictions(&self) -> Option<&PermissionRules> {
+        self.is_trusted().then_some(&self.tools)
     }
 
     /// Returns `true` if the skill has `allowed-tools`: at least one entry, valid or not.
@@ -142,14 +154,34 @@ pub(crate) fn rule_in_folder(
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
-/// from a project or a server, or an agent wrote it. Skills in the user's own folders, named on the
-/// command line or built into a program need no trust.
-pub fn is_required(skill: &Skill) -> bool {
+/// from a project or a server, an agent wrote it, or an agent in `project` can write its files.
+/// Other skills in the user's own folders, named on the command line or built into a program need no
+/// trust.
+pub fn is_required(skill: &Skill, project: &Path) -> bool {
     let is_agent = |creator: &str| creator.trim().eq_ignore_ascii_case("agent");
     let mut metadata = skill.metadata.iter();
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
         || skill.creator.as_deref().is_some_and(is_agent)
         || metadata.any(|(key, value)| key.eq_ignore_ascii_case("creator") && is_agent(value))
+        || is_editable(skill, project)
+}
+
+/// Returns `true` if the real files of a skill are in the project, or around it. A folder of skills
+/// inside the project is protected as a whole, so skills in it count only if a link leads out of it.
+fn is_editable(skill: &Skill, project: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (Some(place), Some(file)) = (skill_path(skill), skill.file()) else {
+        return false;
+    };
+    if !project.is_absolute() {
+        return false;
+    }
+    let (place, file, project) = (real(&place), real(&file), real(project));
+    let root = real(&unescape_path(&skill.id.origin.root));
+    let is_protected = root != project && root.starts_with(&project);
+    let is_inside =
+        |path: &Path| path.starts_with(&project) && !(is_protected && path.starts_with(&root));
+    project.starts_with(&place) || is_inside(&place) || is_inside(&file)
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub(crate) fn run(
             continue;
         }
         let path = folder(typed, &library, environment, printer)?;
-        let exempt = exemption(&path, &library);
+        let exempt = exemption(&path, &library, environment);
         let (document, ended) = one(&path, typed, exempt, args, &store, environment, printer)?;
         documents.push(document);
         if ended != Exit::Done {
@@ -191,11 +191,11 @@ fn one(
 }
 
 /// Returns the reason why a skill needs no trust, or `None` if it does.
-fn exemption(path: &Path, library: &Library) -> Option<&'static str> {
+fn exemption(path: &Path, library: &Library, environment: &Environment) -> Option<&'static str> {
     let catalog = library.catalog();
     let entry = (catalog.entries().iter())
         .find(|entry| skill_path(&entry.skill).is_some_and(|known| known == path))?;
-    if is_required(&entry.skill) {
+    if is_required(&entry.skill, &permissions::workspace(environment)) {
         return None;
     }
     Some(match entry.skill.id.origin.scope {
@@ -378,11 +378,12 @@ fn overview(
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
+    let project = permissions::workspace(environment);
     let mut rows = Vec::new();
     for entry in catalog
         .entries()
         .iter()
-        .filter(|entry| is_required(&entry.skill))
+        .filter(|entry| is_required(&entry.skill, &project))
     {
         let Some(path) = skill_path(&entry.skill) else {
             continue;

@@ -36,7 +36,7 @@ fn files_next_to_the_store_are_protected() {
         .expect(0);
     let refused = output
         .stdout
-        .matches("private keys and Prowess' own folders are not accessible")
+        .matches("was refused: private keys and Prowess' own folders are not accessible")
         .count();
     assert_eq!(refused, ends.len(), "{}", output.stdout);
 }

@@ -271,6 +271,44 @@ fn core_agent_rules_per_skill_and_action() {
 }
 
 #[test]
+fn rules_about_arguments_of_skills_know_their_spellings() {
+    let decide = |rule: &str, effect: Effect, arguments: &str| {
+        let mut gate = Gate::default();
+        gate.rules.add(effect, rule, RuleSource::Flag);
+        use_skill(&gate, "dep", &[], arguments)
+    };
+    for arguments in [
+        "prod",
+        " prod",
+        "\tprod\n",
+        "\"prod\"",
+        "pr''od",
+        "pr\\od",
+        "[\"prod\"]",
+        "[\"\",\"prod\"]",
+        "[\" prod\"]",
+        "{\"0\":\"prod\"}",
+        "{\"other\":\"x\",\"env\":\"prod-2\"}",
+        "[[\"prod\"]]",
+    ] {
+        let rule = "skill:dep/load:prod*";
+        assert_eq!(decide(rule, Effect::Deny, arguments), Deny, "{arguments}");
+        assert_eq!(decide(rule, Effect::Ask, arguments), Ask, "{arguments}");
+    }
+    for arguments in ["", "test", "xprod", "[\"test\"]", "{\"env\":\"test\"}"] {
+        let rule = "skill:dep/load:prod*";
+        assert_eq!(decide(rule, Effect::Deny, arguments), Allow, "{arguments}");
+    }
+    let two = "skill:dep/load:prod eu*";
+    assert_eq!(decide(two, Effect::Deny, "[\"prod\",\"eu-1\"]"), Deny);
+    assert_eq!(decide(two, Effect::Deny, "prod   eu"), Deny);
+    // An allow rule is for the text as it is.
+    let allow = "skill:dep/load:test";
+    assert_eq!(decide(allow, Effect::Allow, "test"), Allow);
+    assert_eq!(decide(allow, Effect::Allow, "[\"test\"]"), Ask);
+}
+
+#[test]
 fn case_124_a_redirection_is_a_write() {
     check(
         &["Bash(git commit *)"],
@@ -1128,11 +1166,21 @@ fn options_of_build_tools_and_checkers_ask() {
         ("Bash(stack test:*)", "stack test --exec x"),
         ("Bash(perl -ne print:*)", "perl -ne print 'rm x|'"),
         ("Bash(perl -ne print:*)", "perl -ne print -- 'rm x |'"),
+        ("Bash(pnpm test:*)", "pnpm test --config.script-shell=./x"),
+        ("Bash(mvn:*)", "mvn test exec:exec"),
+        ("Bash(mvn:*)", "mvn test org.a:exec-maven-plugin:exec"),
+        ("Bash(dotnet build:*)", "dotnet build /logger:x.dll"),
+        ("Bash(cppcheck:*)", "cppcheck --clang=./x y.c"),
+        ("Bash(clang:*)", "clang -fuse-ld=./x y.c"),
     ] {
         check(&[rule], &[], &[], &[(command, Ask)]);
     }
     for (rule, command) in [
         ("Bash(mvn:*)", "mvn -f sub/pom.xml test"),
+        ("Bash(clang:*)", "clang -fuse-ld=lld y.c"),
+        ("Bash(cppcheck:*)", "cppcheck --enable=all src"),
+        ("Bash(gradle:*)", "gradle test :app:test"),
+        ("Bash(hg:*)", "hg diff -c 5"),
         ("Bash(dotnet:*)", "dotnet test -f net8.0"),
         ("Bash(pytest:*)", "pytest -W error -k x"),
         ("Bash(pytest:*)", "pytest -W ignore::DeprecationWarning"),
@@ -1151,6 +1199,11 @@ fn options_of_build_tools_and_checkers_ask() {
 #[test]
 fn deny_rules_look_into_more_wrappers() {
     for command in [
+        "ssh-agent rm x",
+        "systemd-cat rm x",
+        "systemd-inhibit rm x",
+        "rustup run stable rm x",
+        "hg bisect -c 'rm x'",
         "ip netns exec x rm y",
         "ip vrf exec x rm y",
         "docker run --entrypoint rm x y",
@@ -1321,4 +1374,158 @@ fn script_that_cannot_be_parsed_is_not_called_a_command() {
         &*decision.reason,
         "the script cannot be checked completely against the deny and ask rules"
     );
+}
+
+/// What a script inside a word does must be understood in full, or every rule may be about it.
+#[test]
+fn scripts_in_words_are_understood_or_need_approval() {
+    let hidden = [
+        r#""$@""#,
+        "$0 x",
+        "$(echo rm) x",
+        "`echo rm` x",
+        r#"f() { "$@"; }; f rm x"#,
+        "a=rm; $a x",
+        "3<&- rm x",
+        ">&- rm x",
+        "z[ 1 ]=1 rm x",
+        r#"echo "${z-'$(rm x)'}""#,
+        "/bin/{r..r}m x",
+        "/bin/r[]m] x",
+        "/bin/r[m] x",
+        "r[m]",
+        "/bin/r@(m) x",
+        "/bin/[[:alpha:]]m x",
+        r#"env "$@""#,
+        "for c; do $c x; done",
+    ];
+    for inner in hidden {
+        let quoted = format!("'{}'", inner.replace('\'', r"'\''"));
+        for line in [
+            format!("bash -c {quoted} _ rm x"),
+            format!("timeout 5 sh -c {quoted} rm x"),
+            format!("eval {quoted}"),
+            format!("find . -maxdepth 0 -exec bash -c {quoted} _ rm x \";\""),
+        ] {
+            for deny in ["Bash(rm:*)", "Edit(keep/**)", "Read(.env)", "*"] {
+                let verdict = verdict(&gate(&["Bash"], &[], &[deny]), &line);
+                assert!(verdict >= Ask, "{deny} {line}");
+                let mut gate = gate(&["Bash"], &[], &[deny]);
+                gate.mode = PermissionMode::Yolo;
+                let decision = gate.decide(&GateAction::Command { text: &line }, &Actor::default());
+                assert_eq!(decision.verdict, Deny, "{deny} {line}");
+            }
+            let asks = gate(&["Bash"], &["Bash(git push:*)"], &[]);
+            assert!(verdict(&asks, &line) >= Ask, "{line}");
+        }
+    }
+    let ban = &["Bash(rm:*)"][..];
+    for line in [
+        r"env -S'rm\_x'",
+        r"env -S 'rm\_x'",
+        "/proc/self/exe -c 'rm x'",
+        "bash -c \"/proc/self/exe -c 'rm x'\"",
+        "env -S '-i rm x'",
+        "env -S '-i -u a rm x'",
+        "xargs -I{} sh -c {}",
+        "find . -exec {} ';'",
+    ] {
+        assert!(verdict(&gate(&["Bash"], &[], ban), line) >= Ask, "{line}");
+    }
+    // What is understood is judged as before.
+    let ordinary = [
+        ("bash -c 'echo a && ls'", Allow),
+        ("bash -c 'make test'", Allow),
+        ("sh -c 'ls src/*.rs | wc -l'", Allow),
+        ("find . -name 'x*' -exec grep a {} +", Allow),
+        ("env A=b make", Allow),
+        ("timeout 5 make", Allow),
+        ("xargs -n1 echo", Allow),
+        ("bash -c 'rm x'", Deny),
+        ("env rm x", Deny),
+    ];
+    check(&["Bash"], &[], ban, &ordinary);
+    check(&["Bash"], &[], &[], &[("bash -c '$0 x' rm", Allow)]);
+    // A rule for exactly this command is enough, one for its first words is not.
+    let line = "bash -c 'for i in 1; do ls; done'";
+    let exact = format!("Bash({line})");
+    check(&[&exact], &[], ban, &[(line, Allow)]);
+    check(&["Bash(bash -c:*)"], &[], ban, &[(line, Ask)]);
+}
+
+#[test]
+fn attached_folders_of_options_are_followed() {
+    let deny = &["Edit(keep/**)"][..];
+    check(
+        &["Bash"],
+        &[],
+        deny,
+        &[("env -Ckeep touch a", Deny), ("env -Cx touch a", Allow)],
+    );
+}
+
+#[test]
+fn file_rules_cover_redirections_in_scripts() {
+    let deny = &["Edit(keep/**)", "Read(.env)"][..];
+    for line in [
+        "bash -c 'echo pwn > keep/a'",
+        "sh -c 'sort < .env'",
+        "eval 'echo > keep/a'",
+        "timeout 5 sh -c 'sort < .env'",
+        "find . -exec sh -c 'echo >> keep/a' ';'",
+        "bash -c 'echo a >| keep/a'",
+        "env -S 'sh -c \"sort < .env\"'",
+    ] {
+        check(&["Bash"], &[], deny, &[(line, Deny)]);
+    }
+    check(&["Bash"], &[], deny, &[("sh -c 'sort < a > b'", Allow)]);
+}
+
+#[test]
+fn loops_do_not_hide_scripts_and_programs_from_rules() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let verdict = |deny: &[&str], script: &str| {
+        let bound = BoundScript {
+            script,
+            display: script,
+            positionals: &["v"],
+            variables: &[],
+        };
+        let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
+        outcome.decision().verdict
+    };
+    for script in [
+        r#"for i in 1; do bash -c '"$@"' _ rm x; done"#,
+        "for a in rm; do env $a x; done",
+        "for a in rm; do command \"$a\" x; done",
+        "for i in 1; do z[ 1 ]=1 rm x; done",
+        r#"for i in 1; do echo "${z-'$(rm x)'}"; done"#,
+        "for i in 1; do /bin/{r..r}m x; done",
+        "for i in 1; do /bin/r[]m] x; done",
+        "for i in 1; do /bin/r@(m) x; done",
+        "for i in 1; do cat <<E\n${z-'$(rm x)'}\nE\ndone",
+    ] {
+        assert!(verdict(&["Bash(rm:*)"], script) >= Ask, "{script}");
+    }
+    for script in ["for i in 1; do 3<&- rm x; done", "{ rm x 2>&-; }"] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Deny, "{script}");
+    }
+    for script in [
+        "for i in 1; do sh -c 'echo a > keep/a'; done",
+        "for i in 1; do sh -c 'sort < keep/a'; done",
+    ] {
+        let deny = ["Edit(keep/**)", "Read(keep/**)"];
+        assert_eq!(verdict(&deny, script), Deny, "{script}");
+    }
+    let script = "for i in 1; do sh -c 'echo a > \"$0\"' keep/a; done";
+    assert_eq!(verdict(&["Edit(keep/**)"], script), Ask);
+    for script in [
+        "for f in a b; do timeout 5 grep x \"$f\"; done",
+        "a=(x y); echo \"${a[0]}\"",
+        "f() { ls; }; f",
+        "for i in 1; do echo a 2>&1 >&2; done",
+        "if [ -f a ]; then echo \"${x:-none}\"; fi",
+    ] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Allow, "{script}");
+    }
 }

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use crate::programs;
 pub use scan::simple_commands;
-pub use value_limit::{ValueLimit, ValueObjection};
+pub use value_limit::{MadeFrom, ValueLimit, ValueObjection};
 
 /// The reason why a value must not be filled in at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::commands::Ending;
+use super::value_limit::MadeFrom;
 use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, ValueLimit, ValuePosition};
 
 /// Variables that the shell assigns parts of a value to.
@@ -84,6 +85,8 @@ pub(super) struct Scan {
     pub(super) commands: Vec<Range<usize>>,
     /// The insides of backticks.
     pub(super) backticks: Vec<Range<usize>>,
+    /// The files that it writes and runs.
+    pub(super) files: CodeFiles,
     /// Amount of work.
     #[cfg(test)]
     pub(super) steps: usize,
@@ -142,6 +145,7 @@ pub(super) fn scan(
         renumbers: false,
         redirected: usize::MAX,
         files: CodeFiles::default(),
+        texts: Vec::new(),
         documents: Vec::new(),
         depth: 0,
         is_broken: false,
@@ -163,10 +167,10 @@ pub(super) fn scan(
     }
     scanner.skip_to(script.len(), Quoting::Bare, Some(UnsafePosition::Unclear));
     scanner.judge_quoted_documents();
-    scanner.judge_files();
     if scanner.is_broken || !scanner.documents.is_empty() {
         scanner.mark(0..scanner.found.len(), UnsafePosition::Unclear);
     }
+    let files = scanner.judge_files();
     let reads_code = scanner.readers > 0 || scanner.is_broken;
     Scan {
         found: scanner.found,
@@ -179,6 +183,7 @@ pub(super) fn scan(
         renumbers: scanner.renumbers || scanner.has_functions,
         commands: scanner.commands,
         backticks: scanner.backticks,
+        files,
         #[cfg(test)]
         steps: scanner.steps,
     }
@@ -212,8 +217,15 @@ pub(super) struct CodeFiles {
     pub(super) run: Vec<String>,
     /// The files from which all later commands read.
     pub(super) inputs: Vec<String>,
-    /// `true` if it runs code that is the output of a command.
+    /// `true` if it runs code that is the output of a command or comes from standard input, or sets
+    /// a variable that names a file of code.
     pub(super) runs_output: bool,
+    /// `true` if it runs what a program finds in the working folder: `make`, `./run.sh`.
+    pub(super) runs_folder: bool,
+    /// `true` if a word of a command begins with the output of another one.
+    pub(super) uses_output: bool,
+    /// The positions in folders that it changes to.
+    pub(super) entered: Vec<Range<usize>>,
 }
 
 /// A here-document whose text has not been read yet.
@@ -243,6 +255,8 @@ pub(super) struct Scanner<'t> {
     /// `exec <<< "$1"`.
     pub(super) redirected: usize,
     pub(super) files: CodeFiles,
+    /// The variables that were assigned so far, with their text.
+    pub(super) texts: Vec<(String, String)>,
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
     pub(super) is_broken: bool,
@@ -768,6 +782,9 @@ impl Scanner<'_> {
             self.arithmetic(b"]");
         }
         self.limit.cut |= is_bound && self.cuts_beginning();
+        if is_bound && self.peek(0) == Some(b'/') {
+            self.limit.made = self.limit.made.and(self.replaced());
+        }
         match (self.peek(0), self.peek(1)) {
             // `${x@P}` runs commands inside the value.
             (Some(b'@'), _) if is_bound => self.mark(from..from + 1, UnsafePosition::Code("")),
@@ -826,6 +843,25 @@ impl Scanner<'_> {
             (Some(b'/'), _) => true,
             (Some(b':'), Some(byte)) => !b"-+?=}".contains(&byte),
             _ => false,
+        }
+    }
+
+    /// Returns the beginnings of a value from which the replacement at the cursor, `/a/b}` or
+    /// `//a/b}`, may make an option.
+    fn replaced(&self) -> MadeFrom {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|&byte| byte == b'}');
+        let inner = String::from_utf8_lossy(&rest[..end.unwrap_or(rest.len())]).into_owned();
+        let pattern = inner.trim_start_matches(['/', '#', '%']);
+        let (pattern, replacement) = pattern.split_once('/').unwrap_or((pattern, ""));
+        // Without a sign in the replacement, this only removes text; see `cuts_beginning`.
+        if !replacement.contains(['-', '+', '@', '$', '`', '\\', '"', '\'']) {
+            return MadeFrom::Nothing;
+        }
+        match pattern.chars().next() {
+            Some('[') if pattern[1..].starts_with(['^', '!']) => MadeFrom::Symbols,
+            Some(c) if c.is_alphanumeric() || " _.:,".contains(c) => MadeFrom::Char(c),
+            _ => MadeFrom::Anything,
         }
     }
 

@@ -649,6 +649,45 @@ fn values_that_become_code_indirectly_are_refused() {
         "echo \"$1\" > a; make -f a",
         "echo \"$1\" > a; exec < a; bash",
         "echo x > \"$1\"; bash run.sh",
+        "echo \"$1\" > $TMPDIR/n; cat $TMPDIR/n | sh",
+        "echo \"$1\" > $TMPDIR/n; tac $TMPDIR/n | sh",
+        "echo \"$1\" > $TMPDIR/n; . <(cat $TMPDIR/n)",
+        "echo \"$1\" > $TMPDIR/n; bash <(cat $TMPDIR/n)",
+        "echo \"$1\" > $TMPDIR/n; bash -c '. $TMPDIR/n'",
+        "echo \"$1\" > $TMPDIR/n; bash -c 'cat $TMPDIR/n | sh'",
+        "echo \"$1\" > $TMPDIR/n; python3 -c \"$(cat $TMPDIR/n)\"",
+        "echo \"$1\" > $TMPDIR/n; perl -e \"$(cat $TMPDIR/n)\"",
+        "echo \"$1\" > $TMPDIR/n; node -e \"$(cat $TMPDIR/n)\"",
+        "echo \"$1\" > $TMPDIR/n; awk \"$(cat $TMPDIR/n)\" f",
+        "echo \"$1\" > $TMPDIR/n; sed -n \"$(cat $TMPDIR/n)\" f",
+        "echo \"$1\" > $TMPDIR/n; x=$(cat $TMPDIR/n); awk \"$x\" f",
+        "echo \"$1\" > $TMPDIR/n; xargs -a $TMPDIR/n -I{} sh -c {}",
+        "echo \"$1\" > $TMPDIR/n; head -1 $TMPDIR/n | xargs -I{} sh -c {}",
+        "echo \"$1\" > $TMPDIR/n; BASH_ENV=$TMPDIR/n bash x",
+        "echo \"$1\" > $TMPDIR/n; export BASH_ENV=$TMPDIR/n; bash -c true",
+        "echo \"$1\" > $TMPDIR/n; GIT_CONFIG_GLOBAL=$TMPDIR/n git status",
+        "echo \"$1\" > $TMPDIR/.gitconfig; HOME=$TMPDIR git status",
+        "echo \"$1\" > $TMPDIR/n.py; PYTHONPATH=$TMPDIR python3 x.py",
+        "bash -c 'echo \"$1\" > n' _ \"$1\"; bash n",
+        "o=$TMPDIR/n; echo \"$1\" > \"$o\"; bash $TMPDIR/n",
+        "o=$TMPDIR/n; echo \"$1\" > \"${o}\"; bash $TMPDIR/n",
+        "echo \"$1\" > $TMPDIR/n; o=$TMPDIR/n; bash \"$o\"",
+        "f() { echo \"$1\" > \"$2\"; }; f \"$1\" x; bash x",
+        "echo \"$1\" > $TMPDIR/n; bash --rcfile $TMPDIR/n -i -c true",
+        "echo \"$1\" > $TMPDIR/n; node -r $TMPDIR/n s.js",
+        "echo \"$1\" > $TMPDIR/n; git -c include.path=$TMPDIR/n status",
+        "exec > $TMPDIR/n; echo \"$1\"; bash $TMPDIR/n >&2",
+        "python3 -c 'import sys; open(sys.argv[2], \"w\").write(sys.argv[1])' \"$1\" n; bash n",
+        // A variable that another shell runs.
+        "export x=\"$1\"; echo 1 | xargs -I{} sh -c '$x'",
+        "export x=\"$1\"; echo 1 | xargs -I{} sh -c 'eval \"$x\"'",
+        // A folder in which something is found and run.
+        "cd \"$1\" && ./run.sh",
+        "cd \"$1\"; make",
+        "cd -- \"$1\" && npm test",
+        "pushd \"$1\"; ./run.sh",
+        "x=\"$1\"; cd \"$x\" && bash run.sh",
+        "cd \"$1\"; timeout 5 make",
         // The prompt of `set -x` is expanded.
         "x=\"$1\"; PS4='$((x))'; set -x; :",
         // `env` accepts any name.
@@ -677,6 +716,13 @@ fn values_that_become_code_indirectly_are_refused() {
         "exec < list.txt; while read -r x; do echo \"$x\"; done; echo \"$1\"",
         "echo \"$1\" | make test",
         "env A=b ls \"$1\"",
+        "cd \"$1\" && ls && cat README.md",
+        "cd -- \"$1\" && find . -name x",
+        "make; cat \"$1\"",
+        "echo \"$1\" > log; IFS=, read -r a b < list; echo \"$a\"",
+        "o=out.txt; echo \"$1\" > \"$o\"; python3 tool.py \"$o\"",
+        "find . -name x | xargs grep a; echo \"$1\"",
+        "echo \"$1\" > log; bash -c 'ls'",
     ] {
         assert_eq!(reasons(script), [], "{script}");
     }
@@ -786,6 +832,36 @@ fn values_that_are_passed_on_have_limits() {
         ("bash -c 'rg \"$2\" a' _ \"$1\"", false),
     ] {
         assert_eq!(limits(script).1.cut, cut, "{script}");
+    }
+    for (script, made) in [
+        ("x=\"$1\"; x=\"${x//q/-}\"; rg \"$x\"", MadeFrom::Char('q')),
+        ("x=\"$1\"; x=\"${x/#a/--}\"; rg \"$x\"", MadeFrom::Char('a')),
+        ("x=\"$1\"; x=\"${x// /-}\"; rg \"$x\"", MadeFrom::Char(' ')),
+        (
+            "x=\"$1\"; x=\"${x//[^a-z]/-}\"; rg \"$x\"",
+            MadeFrom::Symbols,
+        ),
+        ("x=\"$1\"; x=\"${x//$y/-}\"; rg \"$x\"", MadeFrom::Anything),
+        ("x=\"$1\"; x=\"${x//?/-}\"; rg \"$x\"", MadeFrom::Anything),
+        ("x=\"$1\"; x=\"${x//a/$y}\"; rg \"$x\"", MadeFrom::Char('a')),
+        ("x=\"$1\"; x=\"${x//a/b}\"; rg \"$x\"", MadeFrom::Nothing),
+        ("y=$(printf %b \"$1\"); rg \"$y\"", MadeFrom::Escapes),
+        ("printf -v y %b \"$1\"; rg \"$y\"", MadeFrom::Escapes),
+        ("y=$(echo -e \"$1\"); rg \"$y\"", MadeFrom::Escapes),
+        ("y=$(echo -ne \"$1\"); rg \"$y\"", MadeFrom::Escapes),
+        ("y=$(printf %s \"$1\"); rg \"$y\"", MadeFrom::Nothing),
+    ] {
+        assert_eq!(limits(script).1.made, made, "{script}");
+    }
+    for (script, option) in [
+        ("echo \"$1\" > n; rg a $(cat n)", true),
+        ("echo \"$1\" > n; rg a $(< n)", true),
+        ("echo \"$1\" > n; l=$(cat n); rg a \"$l\"", true),
+        ("echo \"$1\" > n; rg a -- $(cat n)", false),
+        ("echo \"$1\" > n; echo $(cat n)", false),
+        ("echo \"$1\"; rg a $(cat n)", false),
+    ] {
+        assert_eq!(limits(script).1.option, option, "{script}");
     }
     assert!(limits("bash -c 'rg \"$2\" a' _ \"$1\"").1.option);
 }

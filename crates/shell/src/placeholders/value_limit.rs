@@ -15,6 +15,41 @@ pub struct ValueLimit {
     pub expansion: bool,
     /// The script calculates with text that may be the value.
     pub arithmetic: bool,
+    /// The script makes other text from a value before it begins a word.
+    pub made: MadeFrom,
+}
+
+/// The beginnings of a value from which a script may make an option.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MadeFrom {
+    /// None.
+    #[default]
+    Nothing,
+    /// A character: `${1// /-}`.
+    Char(char),
+    /// A character that is neither a letter nor a digit: `${1//[^a-z0-9]/-}`.
+    Symbols,
+    /// A backslash anywhere: `printf %b`.
+    Escapes,
+    /// Any.
+    Anything,
+}
+
+impl MadeFrom {
+    /// Returns what covers both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, one) | (one, Self::Nothing) => one,
+            (one, other) if one == other => one,
+            (Self::Symbols, Self::Char(c)) | (Self::Char(c), Self::Symbols)
+                if !c.is_alphanumeric() =>
+            {
+                Self::Symbols
+            }
+            _ => Self::Anything,
+        }
+    }
 }
 
 /// The reason why a value breaks a limit.
@@ -44,6 +79,7 @@ impl ValueLimit {
         self.setting |= other.setting;
         self.expansion |= other.expansion;
         self.arithmetic |= other.arithmetic;
+        self.made = self.made.and(other.made);
     }
 
     /// Returns the objection to a value that is filled in as it is.
@@ -63,16 +99,24 @@ impl ValueLimit {
     pub fn objection_to_parts(self, value: &str) -> Option<ValueObjection> {
         let begins = |at: usize| {
             let before = value[..at].chars().next_back();
-            let after = value[at + 1..].chars().next();
+            let after = value[at..].chars().nth(1);
             before.is_none_or(|c| !c.is_alphanumeric())
                 && (before.is_none() || after.is_some_and(|c| !c.is_whitespace()))
         };
         let has = |signs: &[char]| value.match_indices(signs).any(|(at, _)| begins(at));
         let is_cut =
             || value.contains('-') || value.starts_with(|c: char| !c.is_alphanumeric() && c != '/');
+        let is_made = || match self.made {
+            MadeFrom::Nothing => false,
+            MadeFrom::Char(c) => has(&[c]),
+            MadeFrom::Symbols => !value.starts_with(char::is_alphanumeric),
+            MadeFrom::Escapes => value.contains('\\'),
+            MadeFrom::Anything => !value.is_empty(),
+        };
         let is_option = self.option && has(&['-'])
             || self.signs && has(&['+', '@'])
-            || self.option && self.cut && is_cut();
+            || self.option && self.cut && is_cut()
+            || self.option && is_made();
         if is_option {
             return Some(ValueObjection::Option);
         }
@@ -156,6 +200,7 @@ mod tests {
             arithmetic: true,
             ..none()
         };
+        let made = |made| ValueLimit { made, ..option };
         // (limit, value, whole, parts)
         for (limit, value, whole, parts) in [
             (none(), "--x=$(y)", None, None),
@@ -173,6 +218,16 @@ mod tests {
             (cut, "v-x", None, Some(Option)),
             (cut, "fix it", None, None),
             (cut, " fix it", None, Some(Option)),
+            (made(MadeFrom::Char('q')), "qqpre=./x", None, Some(Option)),
+            (made(MadeFrom::Char('q')), "a quick", None, Some(Option)),
+            (made(MadeFrom::Char('q')), "aq", None, None),
+            (made(MadeFrom::Char(' ')), "my new name", None, None),
+            (made(MadeFrom::Char(' ')), " name", None, Some(Option)),
+            (made(MadeFrom::Symbols), "my/name", None, None),
+            (made(MadeFrom::Symbols), "/name", None, Some(Option)),
+            (made(MadeFrom::Escapes), "\\055x", None, Some(Option)),
+            (made(MadeFrom::Escapes), "x", None, None),
+            (made(MadeFrom::Anything), "x", None, Some(Option)),
             (make, "all", None, None),
             (make, "A=b", Some(Setting), Some(Setting)),
             (make, "$(shell x)", Some(Setting), Some(Setting)),

@@ -1,20 +1,24 @@
 //! Judges the words of a command by what its program does with them.
 
 use super::commands::SimpleCommand;
-use super::scan::{Scan, Scanner, Word, name_length};
+use super::scan::{CodeFiles, Scan, Scanner, Word, name_length};
+use super::value_limit::MadeFrom;
 use super::{
     JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, ValueLimit, judge_script,
 };
 use crate::programs::code::{Code, decides_for_others};
 use crate::programs::{
-    EffectHit, ProgramEffect, UNKNOWN, changes_files, code_of, ends_options_at_dashes, inspect,
-    is_input, opens_operands, runs_operands, word_limits,
+    EffectHit, ProgramEffect, UNKNOWN, changes_files, changes_folder, code_of,
+    ends_options_at_dashes, inspect, is_input, opens_operands, reads_folder, runs_operands,
+    word_limits,
 };
 
 /// Deepest nesting of code inside code that is judged.
 const DEEPEST_CODE: usize = 3;
 /// Most words of a command that are looked up in the option table.
 const MAX_WORDS: usize = 4096;
+/// Begins the name of a new file, which is no other file that the script names.
+const MADE_BY_MKTEMP: char = '\u{1}';
 
 impl Scanner<'_> {
     /// Judges the positions in a command, from index `first` on, and in its input.
@@ -34,6 +38,8 @@ impl Scanner<'_> {
             self.note_values(words);
         }
         self.note_written(words, simple, first_position);
+        self.note_folder(words);
+        self.note_escapes(words);
         let mut reads_code = simple.reads_code;
         match words.first().map(|word| word.text.as_str()) {
             None | Some("case") => {}
@@ -50,8 +56,10 @@ impl Scanner<'_> {
         if reads_code {
             for input in &simple.inputs {
                 self.mark(input.found.clone(), self.code());
-                self.files.run.push(input.text.clone());
+                self.runs_file(input);
             }
+            // What it reads may come from a file with a value, by a pipe that is not followed.
+            self.files.runs_output = true;
         }
         // `exec < file` is the input of everything that follows.
         if let [only] = words
@@ -64,6 +72,24 @@ impl Scanner<'_> {
         }
     }
 
+    /// Records that a command decodes escapes in what it prints: `printf %b`, `echo -e`.
+    fn note_escapes(&mut self, words: &[Word]) {
+        let Some((first, rest)) = words.split_first() else {
+            return;
+        };
+        let decodes = match first.text.as_str() {
+            "printf" => rest.iter().any(|word| word.text.contains("%b")),
+            "echo" => {
+                let mut options = rest.iter().take_while(|word| word.text.starts_with('-'));
+                options.any(|word| word.text.contains('e'))
+            }
+            _ => false,
+        };
+        if decodes {
+            self.limit.made = self.limit.made.and(MadeFrom::Escapes);
+        }
+    }
+
     /// Records the files that a command writes.
     fn note_written(&mut self, words: &[Word], simple: &SimpleCommand, first_position: usize) {
         /// Targets that are not files.
@@ -73,6 +99,20 @@ impl Scanner<'_> {
         if words.len() <= MAX_WORDS && changes_files(&plain_words(words)) {
             written.extend(words.iter().skip(1));
         }
+        // Code in the command itself may write the operands after it: `python3 -c '…' "$1" out`.
+        if let [program, option, _, operands @ ..] = words
+            && let Some((_, Code::Interpreter { letters, .. })) = code_of(&program.text)
+            && option
+                .text
+                .strip_prefix('-')
+                .is_some_and(|given| given.contains(|c| letters.contains(c)))
+        {
+            written.extend(
+                operands
+                    .iter()
+                    .filter(|word| !self.has_argument(&word.found)),
+            );
+        }
         if written.is_empty() {
             return;
         }
@@ -81,16 +121,73 @@ impl Scanner<'_> {
             [] => 0,
             _ => self.inflow.min(first_position),
         };
-        self.files.stores_value |= self.has_argument(&(from..self.found.len()));
+        // `exec > file` is the output of everything that follows.
+        let is_exec = matches!(words, [only] if only.text == "exec");
+        self.files.stores_value |= is_exec || self.has_argument(&(from..self.found.len()));
         for word in written {
             let names_value = self.has_argument(&word.found);
-            self.files.written.push((word.text.clone(), names_value));
+            for name in self.file_names(word) {
+                self.files.written.push((name, names_value));
+            }
         }
     }
 
-    /// Refuses all values if one is written to a file that may be run.
-    pub(super) fn judge_files(&mut self) {
+    /// Records that a word is code: `python3 -c "$(cat f)"`. Its text may come from a file.
+    fn takes_code(&mut self, word: &Word) {
+        self.files.runs_output |= self.holds_output(word.range.clone());
+    }
+
+    /// Records that a command runs a file or takes instructions from it.
+    fn runs_file(&mut self, word: &Word) {
+        let names = self.file_names(word);
+        self.files.run.extend(names);
+        // `. <(cat f)`
+        self.files.runs_output |= self.bytes[word.range.clone()].starts_with(b"<(");
+    }
+
+    /// Returns the names of the file that a word names. If the word is a variable, these are the
+    /// texts that were assigned to it.
+    fn file_names(&self, word: &Word) -> Vec<String> {
+        let raw = String::from_utf8_lossy(&self.bytes[word.range.clone()]);
+        let raw = raw.trim_matches('"');
+        let name = raw.strip_prefix('$').unwrap_or_default();
+        let name = name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'))
+            .unwrap_or(name);
+        let assigned = self.texts.iter().filter(|(known, _)| known == name);
+        let texts: Vec<String> = assigned.map(|(_, text)| text.clone()).collect();
+        if texts.is_empty() || self.has_functions {
+            vec![word.text.clone()]
+        } else {
+            texts
+        }
+    }
+
+    /// Records that a command changes to a folder that a value names, or runs what it finds in the
+    /// working folder.
+    fn note_folder(&mut self, words: &[Word]) {
+        let Some((first, rest)) = words.split_first() else {
+            return;
+        };
+        if changes_folder(&first.text) {
+            let entered = rest.iter().map(|word| word.found.clone());
+            let entered: Vec<_> = entered.filter(|found| self.has_argument(found)).collect();
+            self.files.entered.extend(entered);
+        }
+        self.files.runs_folder |= words.iter().any(|word| reads_folder(&word.text));
+    }
+
+    /// Refuses all values if one is written to a file that may be run, and values that name the
+    /// folder in which something is found and run. Returns the files, for the script around this one.
+    pub(super) fn judge_files(&mut self) -> CodeFiles {
         let files = std::mem::take(&mut self.files);
+        let is_relative = |run: &String| !run.starts_with(['/', '\0', MADE_BY_MKTEMP]);
+        if files.runs_folder || files.run.iter().any(is_relative) {
+            for found in &files.entered {
+                self.mark(found.clone(), UnsafePosition::ScriptFile);
+            }
+        }
         let is_run = |(written, names_value): &(String, bool)| {
             let may_be = |run: &String| may_be_same(written, run, *names_value);
             files.run.iter().any(may_be)
@@ -98,12 +195,15 @@ impl Scanner<'_> {
         if files.stores_value && (files.runs_output || files.written.iter().any(is_run)) {
             self.mark(0..self.found.len(), UnsafePosition::Code(""));
         }
+        self.limit.option |= files.stores_value && files.uses_output;
+        files
     }
 
     /// Records the values in the words of a command: unquoted ones may be quoted, and those with
     /// which a word begins must not become options.
     fn note_values(&mut self, words: &[Word]) {
         if words.iter().all(|word| word.found.is_empty()) {
+            self.note_output(words, false);
             return;
         }
         // Too many words are refused elsewhere.
@@ -111,6 +211,7 @@ impl Scanner<'_> {
         let limits = word_limits(&plain);
         let values = inspect(&plain).values;
         self.steps += words.len();
+        self.note_output(words, limits.only_data);
         self.renumbers |= words[0].text == "set" || words[0].text == "shift";
         let mut is_protected = false;
         for (at, word) in words.iter().enumerate() {
@@ -159,6 +260,19 @@ impl Scanner<'_> {
             }
             is_protected |= is_operand && word.text == "--" && ends_options(words);
         }
+    }
+
+    /// Records that a word begins with the output of a command, which may come from a file with a
+    /// value, so that it may be an option.
+    fn note_output(&mut self, words: &[Word], only_data: bool) {
+        let Some(first) = words.first().filter(|_| !only_data) else {
+            return;
+        };
+        let may_be =
+            |word: &&Word| word.text.starts_with('\0') && self.holds_output(word.range.clone());
+        let operands = words.iter().skip(1).take_while(|word| word.text != "--");
+        let is_data = word_limits(&[crate::Word::plain(&*first.text)]).only_data;
+        self.files.uses_output |= !is_data && operands.into_iter().any(|word| may_be(&word));
     }
 
     fn mark_inflow(&mut self, end: usize) {
@@ -247,6 +361,7 @@ impl Scanner<'_> {
         let name = target.split('[').next().unwrap_or(target);
         self.subscript(word);
         self.assigns(name, word, value);
+        self.note_text(name, value, word);
         // `PS4='$((x))'` is expanded for each command after `set -x`.
         if name == "PS4" && word.text.contains(['$', '`', '\0']) {
             self.refuse(word, UnsafePosition::Environment);
@@ -262,6 +377,21 @@ impl Scanner<'_> {
         }
     }
 
+    /// Records what is assigned to a variable, as far as it is known.
+    fn note_text(&mut self, name: &str, value: &str, word: &Word) {
+        // `BASH_ENV=f`, `GIT_CONFIG_GLOBAL=f`
+        let names_file = value.contains('/') || value.contains('\0') && name != "IFS";
+        self.files.runs_output |= names_file && decides_for_others(name);
+        let raw = String::from_utf8_lossy(&self.bytes[word.range.clone()]);
+        let raw = raw.split_once('=').map_or("", |(_, raw)| raw);
+        let text = if raw.trim_matches('"').starts_with("$(mktemp") {
+            format!("{MADE_BY_MKTEMP}{name}")
+        } else {
+            value.to_owned()
+        };
+        self.texts.push((name.to_owned(), text));
+    }
+
     /// Judges the words of a command, its program first. Returns `true` if it takes its standard
     /// input for code.
     fn program(&mut self, words: &[Word]) -> bool {
@@ -275,7 +405,7 @@ impl Scanner<'_> {
         }
         let name = first.text.rsplit('/').next().unwrap_or(&first.text);
         if first.text.contains(['/', '\0']) {
-            self.files.run.push(first.text.clone());
+            self.runs_file(first);
             self.files.runs_output |= self.holds_output(first.range.clone());
         }
         // `{eval,x}` and `/bin/b?sh` become something else.
@@ -308,8 +438,19 @@ impl Scanner<'_> {
             for word in subcommands.filter(|word| is_value(word)) {
                 self.mark(word.found.clone(), UnsafePosition::Program);
             }
-            let sources = report.sources.iter().filter_map(|&at| words.get(at));
-            self.files.run.extend(sources.map(|word| word.text.clone()));
+            for word in report.sources.iter().filter_map(|&at| words.get(at)) {
+                self.runs_file(word);
+            }
+            for word in report.code.iter().filter_map(|&at| words.get(at)) {
+                self.takes_code(word);
+            }
+            // `git -c include.path=f status`
+            let configures = |hit: &&EffectHit| hit.effect == ProgramEffect::Configures;
+            for hit in report.hits.iter().filter(configures) {
+                let named = words.iter().skip(hit.at.max(1)).take(2);
+                let values = named.map(|word| word.text.rsplit('=').next().unwrap_or_default());
+                self.files.run.extend(values.map(str::to_owned));
+            }
         }
         if !reads_code {
             // The caller marks the input of a program that reads code with the name of that
@@ -393,6 +534,12 @@ impl Scanner<'_> {
                         self.judge_code(code, code.text.contains('$'));
                     }
                 }
+                // `xargs sh -c '$x'` with an exported variable.
+                if !matches!(name, "eval" | "trap" | "let" | "alias") && self.level < DEEPEST_CODE {
+                    for code in rest.iter().filter(|word| word.text.contains('$')) {
+                        self.judge_code(code, false);
+                    }
+                }
                 if name == "let" {
                     for word in rest {
                         self.evaluate(&word.text, word.range.clone());
@@ -406,7 +553,7 @@ impl Scanner<'_> {
                     return false;
                 };
                 self.mark(file.found.clone(), self.file_reason(file));
-                self.files.run.push(file.text.clone());
+                self.runs_file(file);
                 is_input(&file.text)
             }
             Code::Wrapper { values, before } => self.wrapper(rest, values, before),
@@ -537,6 +684,7 @@ impl Scanner<'_> {
                 reads_input |= !text.starts_with("--") && text.contains('s');
             } else if at > 0 && takes_value(at - 1) {
                 self.mark(word.found.clone(), self.code());
+                self.runs_file(word);
             } else if has_code {
                 self.mark(word.found.clone(), self.code());
                 return self.inner_code(word, &words[at + 1..]);
@@ -544,7 +692,7 @@ impl Scanner<'_> {
                 return true;
             } else {
                 self.mark(word.found.clone(), self.file_reason(word));
-                self.files.run.push(word.text.clone());
+                self.runs_file(word);
                 // `bash <(echo "$1")` runs what it reads.
                 return is_input(text);
             }
@@ -589,6 +737,7 @@ impl Scanner<'_> {
         let script = code.text.replace('\0', "x");
         let scan = judge_script(&script, &[], &names, self.level + 1);
         self.limit.add(scan.limit);
+        self.files.add(&scan.files);
         let calculates = ["((", "[", "let ", " -i"];
         if calculates.iter().any(|form| script.contains(form)) {
             self.limit.arithmetic |= known.outputs.iter().any(|name| script.contains(name));
@@ -668,13 +817,16 @@ impl Scanner<'_> {
                 && text.chars().skip(1).any(|c| letters.contains(c));
             if long.is_some_and(|rest| rest.starts_with('=')) {
                 self.mark(word.found.clone(), self.code());
+                self.takes_code(word);
                 self.mark_module(words, at + 1);
                 self.mark_opened(words, at + 1);
                 return false;
             } else if long == Some("") || has_letter {
                 self.mark(word.found.clone(), self.code());
+                self.takes_code(word);
                 if let Some(code) = words.get(at + 1) {
                     self.mark(code.found.clone(), self.code());
+                    self.takes_code(code);
                 }
                 self.mark_module(words, at + 2);
                 self.mark_opened(words, at + 2);
@@ -693,11 +845,14 @@ impl Scanner<'_> {
                 if letters.len() == 1 && values.contains(letters) {
                     at += 1;
                     self.mark_all(words.get(at..=at).unwrap_or_default(), self.code());
+                    if let Some(value) = words.get(at) {
+                        self.runs_file(value);
+                    }
                 }
                 at += 1;
             } else {
                 self.mark(word.found.clone(), self.file_reason(word));
-                self.files.run.push(word.text.clone());
+                self.runs_file(word);
                 self.mark_opened(words, at + 1);
                 return is_input(text);
             }
@@ -800,6 +955,10 @@ impl Scanner<'_> {
             };
             if let Some(reason) = reason {
                 self.mark(word.found.clone(), reason);
+                self.takes_code(word);
+                if let Some(value) = words.get(at) {
+                    self.takes_code(value);
+                }
             }
             at += 1;
         }
@@ -968,6 +1127,18 @@ impl Scanner<'_> {
     }
 }
 
+impl CodeFiles {
+    /// Adds the files of a script inside this one.
+    fn add(&mut self, inner: &Self) {
+        self.stores_value |= inner.stores_value;
+        self.runs_output |= inner.runs_output;
+        self.runs_folder |= inner.runs_folder;
+        self.uses_output |= inner.uses_output;
+        self.written.extend(inner.written.iter().cloned());
+        self.run.extend(inner.run.iter().cloned());
+    }
+}
+
 /// Returns `true` if words after `--` are never options of the program, nor of one that it starts.
 fn ends_options(words: &[Word]) -> bool {
     if words.len() > MAX_WORDS {
@@ -999,7 +1170,7 @@ fn may_be_same(written: &str, run: &str, names_value: bool) -> bool {
     };
     let is_unknown = |name: &str| name.contains(['\0', '*', '?', '[', '{']);
     let (written, run) = (last(written), last(run));
-    names_value || written == run || is_unknown(&written) && is_unknown(&run)
+    names_value || written == run || is_unknown(&written) || is_unknown(&run)
 }
 
 /// Returns `true` if the word after this one is its value, whatever it begins with.

@@ -44,6 +44,28 @@ const ANOTHER_PROJECT: Operand = operand(
     "eslint /tmp/x",
 );
 
+/// Returns `true` for goals of Maven's plugins that run programs: `exec:exec`, or any by its full
+/// name.
+fn names_goal(value: &str) -> bool {
+    let is_short = ["exec:", "antrun:", "groovy:"]
+        .iter()
+        .any(|plugin| value.starts_with(plugin));
+    let is_full = value.matches(':').count() >= 2 && !value.starts_with([':', '/', '@']);
+    is_short || is_full
+}
+
+/// Returns `true` for options of `msbuild` that load code: `/logger:x`.
+fn loads_logger(value: &str) -> bool {
+    let name = value
+        .strip_prefix('/')
+        .and_then(|value| value.split_once(':'));
+    name.is_some_and(|(name, _)| {
+        ["l", "logger", "dl", "distributedlogger"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
+
 pub(super) const BUILDERS: &[Program] = &[
     Program {
         names: list("cargo"),
@@ -251,6 +273,11 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--wrapper: --gdb-path: --gdb --native-file: --cross-file:", Runs, "names a program",
                 "meson test --wrap=x"),
             opt("-C:", Elsewhere, "works elsewhere", "meson test -C /x").when(outside),
+            opt("-logger* -distributedlogger*", Runs, "loads code", "dotnet build -logger:x"),
+        ],
+        operands: &[
+            operand(0, names_goal, Runs, "runs a program", "mvn test exec:exec"),
+            operand(0, loads_logger, Runs, "loads code", "dotnet build /logger:x"),
         ],
         quiet: "build test check compile package verify assemble lint clean tasks dependencies \
                 --version version help validate info query format restore setup install",
@@ -270,14 +297,25 @@ pub(super) const BUILDERS: &[Program] = &[
                      gdc ldc dmd gnat zig c99 c89"),
         options: &[
             opt("-wrapper* -B* -fplugin* -specs* --specs* -Xclang* -load* -plugin* --plugin* \
-                 -fuse-ld=/* -fpass-plugin* --config* -dumpdir* -ccbin* -iplugindir* --sysroot*",
+                 -fpass-plugin* --config* -dumpdir* -ccbin* -iplugindir* --sysroot*",
                 Runs, "names a program or code to load", "gcc -wrapper x y.c"),
+            opt("-fuse-ld*", Runs, "names a program", "clang -fuse-ld=./x y.c")
+                .when(|value| value.contains('/')),
             opt("-o*", Writes, "writes elsewhere", "gcc -o /etc/x y.c").when(outside),
             opt("-Wl,* -Xlinker* -Wa,* -Wp,* -T*", Runs, "passes options on", "gcc -Wl,-plugin,x y.c"),
         ],
         operands: &[operand(0, at_file, Reads, "takes options from a file", "gcc @x")],
         words: true,
         plain: &["gcc -O2 -Wall -o x x.c", "clang -c x.c", "gcc --version"],
+        ..NONE
+    },
+    Program {
+        names: list("cppcheck"),
+        options: &[
+            opt("--clang* --addon* --rule-file* --exe*", Runs, "names a program or code to load",
+                "cppcheck --clang=./x y.c"),
+        ],
+        plain: &["cppcheck --enable=all src", "cppcheck -q x.c"],
         ..NONE
     },
     Program {

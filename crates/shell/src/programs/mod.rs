@@ -288,6 +288,14 @@ pub fn is_opaque(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.opaque)
 }
 
+/// Returns `true` if a program is named by a process or an open file, so that it may be any program:
+/// `/proc/self/exe`, `/dev/fd/3`.
+pub fn is_process(program: &str) -> bool {
+    ["/proc/", "/dev/"]
+        .iter()
+        .any(|folder| program.starts_with(folder))
+}
+
 /// Returns `true` if a command communicates with other machines.
 pub fn uses_network(words: &[Word]) -> bool {
     let is_network =
@@ -414,6 +422,15 @@ pub(crate) fn word_limits(words: &[Word]) -> WordLimits {
         limits.settings |= program.settings;
     }
     limits
+}
+
+/// Returns `true` if a program takes instructions from the working folder: `make`, `npm`.
+pub(crate) fn reads_folder(program: &str) -> bool {
+    let Some((name, _)) = find(program) else {
+        return false;
+    };
+    let mut families = builders::BUILDERS.iter().chain(packages::PACKAGES);
+    families.any(|program| program.names.has(name))
 }
 
 /// Returns `true` if a program opens its operands as perl's `<>` does.

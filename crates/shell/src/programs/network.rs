@@ -478,7 +478,7 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: list(
             "gpg gpg2 age sops pass vault secret-tool security ssh-keygen ssh-add \
-                     ssh-agent ssh-copy-id keytool certtool bw gpgconf gpg-agent \
+                     ssh-copy-id keytool certtool bw gpgconf gpg-agent \
                      gpg-connect-agent",
         ),
         options: &[opt(

@@ -31,10 +31,9 @@ const FETCHER: Program = Program {
         let runs = |word: &Word| listed("run exec r", &word.text);
         if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
             let rest = words.iter().enumerate().skip(at + run + 2);
-            let program = rest
-                .into_iter()
-                .find(|(_, word)| !word.text.starts_with('-'));
-            if let Some((index, _)) = program {
+            // `rustup run stable rm x`: the first may be a version.
+            let programs = rest.filter(|(_, word)| !word.text.starts_with('-'));
+            for (index, _) in programs.take(2) {
                 report.starts.push(index);
                 look(words, index, 1, report);
             }
@@ -55,6 +54,12 @@ pub(super) const PACKAGES: &[Program] = &[
                 Runs,
                 "names a program",
                 "npm test --script-shell=x",
+            ),
+            opt(
+                "--config.*",
+                Configures,
+                "sets pnpm's configuration",
+                "pnpm test --config.script-shell=x",
             ),
             opt(
                 "--prefix: -C: --dir: --cwd:",

@@ -23,6 +23,15 @@ pub(super) const SEARCH: &[Program] = &[
                 "hg -R /x log",
             ),
             opt("-F: --file:", Reads, "reads a file", "svn log -F /x").when(outside),
+            // A revision has no blank.
+            opt(
+                "-c: --command:",
+                Runs,
+                "runs its value",
+                "hg bisect -c 'rm x'",
+            )
+            .when(|value| value.contains(char::is_whitespace))
+            .starts(Starts::Script),
         ],
         values: list("-m! --message! -r -l --rev --limit --revision"),
         quiet: "status st log diff di info blame annotate cat list ls heads id identify summary \

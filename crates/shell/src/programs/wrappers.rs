@@ -146,7 +146,7 @@ pub(super) const WRAPPERS: &[Program] = &[
              msgfilter msgexec ldd foreman overmind concurrently srun mpirun mpiexec \
              logsave uclampset cross-env cross-env-shell dotenvx doppler op runcon aa-exec mamba \
              apptainer singularity xterm uxterm rxvt urxvt konsole gnome-terminal xfce4-terminal \
-             alacritty kitty",
+             alacritty kitty ssh-agent systemd-cat systemd-inhibit systemd-socket-activate",
         ),
         ..STARTER
     },

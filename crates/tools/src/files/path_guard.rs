@@ -16,7 +16,7 @@ use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
-use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES};
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, runs_later};
 use prowess_policy::{Actor, Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
 
@@ -135,7 +135,8 @@ impl<'w> PathGuard<'w> {
     }
 
     /// Returns the reason why a file must not be written, if it decides what is executed later or
-    /// belongs to a skill. Commands in the sandbox cannot write it either.
+    /// belongs to a skill. Commands in the sandbox cannot write it either. Outside the folders that
+    /// commands may write, the name alone decides: any folder may be a project or a home folder.
     fn protection(&self, real: &Path) -> Option<Cow<'static, str>> {
         let acting = self.context.acting.as_ref();
         let mut profile = self.context.profile(acting.map(|skill| &skill.trust));
@@ -155,8 +156,10 @@ impl<'w> PathGuard<'w> {
         if !profile.writable.contains(&self.workspace) {
             profile.writable.push(self.workspace.clone());
         }
-        let is_protected = if is_known || !is_in(&profile.writable) {
-            is_known
+        let is_protected = if is_known {
+            true
+        } else if !is_in(&profile.writable) {
+            runs_later(real, &settled(&self.context.settings.paths.home))
         } else {
             match prowess_sandbox::protected_paths(&profile) {
                 Ok(found) => within(real, &found),
@@ -341,10 +344,7 @@ impl<'w> PathGuard<'w> {
     /// Refuses accesses that are never allowed, whatever the rules and the mode.
     pub(crate) fn bar(&self, action: FileAction, resolved: &ResolvedPath) -> Result<(), ToolError> {
         match self.barred(action, resolved) {
-            Some(why) => {
-                let text = format!("{} was refused: {why}.", action.of(resolved));
-                Err(ToolError::new(ToolErrorKind::Denied, text))
-            }
+            Some(why) => Err(refusal(action, resolved, &why)),
             None => Ok(()),
         }
     }
@@ -358,8 +358,13 @@ impl<'w> PathGuard<'w> {
         resolved: &ResolvedPath,
         long: impl FnOnce() -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        self.bar(action, resolved)?;
         let what = action.of(resolved);
+        if let Some(why) = self.barred(action, resolved) {
+            let decision = Decision::new(Verdict::Deny, &*why);
+            // The access is refused whether or not the decision can be recorded.
+            let _ = self.context.note(&what, &decision, None, None);
+            return Err(refusal(action, resolved, &why));
+        }
         if action == FileAction::Read
             && let Some((skill, decision)) = self.judge_skill(&resolved.real)
         {
@@ -392,7 +397,10 @@ impl<'w> PathGuard<'w> {
             // Reading and writing inside the project needs no rule, and no record.
             Verdict::Allow if decision.rule.is_none() => Ok(()),
             _ if free => Ok(()),
-            Verdict::Deny => Err(ToolError::denied(&what, &decision)),
+            Verdict::Deny => {
+                let _ = self.context.note(&what, &decision, None, None);
+                Err(ToolError::denied(&what, &decision))
+            }
             Verdict::Allow | Verdict::Ask => {
                 self.context
                     .permit(loaded, &gate_action(action, &path), &what, &long()?)
@@ -488,6 +496,11 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
     entries
         .filter_map(|entry| Some((place(entry)?, entry.clone())))
         .collect()
+}
+
+fn refusal(action: FileAction, resolved: &ResolvedPath, why: &str) -> ToolError {
+    let text = format!("{} was refused: {why}.", action.of(resolved));
+    ToolError::new(ToolErrorKind::Denied, text)
 }
 
 /// Returns `true` if a folder contains `path` or is `path`.

@@ -31,6 +31,15 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Returns an answer that blocks the event.
+    pub(super) fn refusal(reason: String) -> Self {
+        Self {
+            verdict: Some(Verdict::Deny),
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
+
     /// Parses the answer of a hook that ran to completion.
     pub(super) fn of(event: EventName, ran: &CommandResult) -> Self {
         let mut answer = Self::default();

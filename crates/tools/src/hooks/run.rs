@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use prowess_diag::wording::{shorten, tick};
 use prowess_policy::{
-    Approved, BoundScript, Command, Decision, GateOutcome, PermissionRules, Profile, Verdict,
+    Approved, BoundScript, Command, Decision, GateOutcome, PermissionRules, Profile, RuleSource,
+    Verdict,
 };
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
@@ -175,8 +177,8 @@ pub fn run_hooks(
     let mut outcome = HookOutcome::default();
     let name = event.name();
     let mut restrictions = PermissionRules::default();
-    for (_, trust) in active {
-        restrictions.restrict(&trust.tools);
+    for tools in active.iter().filter_map(|(_, trust)| trust.restrictions()) {
+        restrictions.restrict(tools);
     }
     for (set, trust) in active {
         // Computed only when the first hook of the skill is about to run.
@@ -190,13 +192,13 @@ pub fn run_hooks(
             let job = Job::new(context, trust, handler);
             let obstacle = obstacle.get_or_insert_with(|| obstacle_of(context, trust));
             let ran = match obstacle {
-                Some(why) => Err(why.clone()),
+                Some(why) => Err(Obstacle::new(why.clone())),
                 None => job
                     .approve(&restrictions, state, &key)
                     .and_then(|approved| {
                         let input = current_input(event, &outcome);
                         let text = event.text(context, input, state.stops > 0);
-                        let ran = job.run(&approved, &text)?;
+                        let ran = job.run(&approved, &text).map_err(Obstacle::new)?;
                         Ok((approved.by().into(), ran))
                     }),
             };
@@ -210,18 +212,49 @@ pub fn run_hooks(
                     outcome.add(&trust.name, answer);
                     job.record(decision, end_of(&ran), &ran, faults)
                 }
-                Err(why) => job.record(
-                    Box::default(),
-                    HookEnd::NotRun { why },
-                    &CommandResult::default(),
-                    Vec::new(),
-                ),
+                Err(obstacle) => {
+                    if obstacle.is_foreign && name == EventName::PreToolUse {
+                        let command = tick(shorten(job.command(), 80));
+                        let why = format!("its hook {command} could not run: {}", obstacle.why);
+                        outcome.add(&trust.name, Answer::refusal(why));
+                    }
+                    let (end, ran) = (
+                        HookEnd::NotRun { why: obstacle.why },
+                        CommandResult::default(),
+                    );
+                    job.record(Box::default(), end, &ran, Vec::new())
+                }
             };
             outcome.runs.push(run);
         }
     }
     settle(name, &mut outcome, state);
     outcome
+}
+
+/// The reason why a hook did not run.
+struct Obstacle {
+    why: Box<str>,
+    /// `true` if a restriction of another skill prevented it. The tool call that the hook guards is
+    /// then refused: loading a skill must not switch off the checks of others.
+    is_foreign: bool,
+}
+
+impl Obstacle {
+    fn new(why: Box<str>) -> Self {
+        Self {
+            why,
+            is_foreign: false,
+        }
+    }
+
+    fn of(decision: &Decision, skill: &str) -> Self {
+        let source = decision.rule.as_ref().map(|rule| &rule.source);
+        Self {
+            why: not_allowed(decision),
+            is_foreign: matches!(source, Some(RuleSource::Skill(other)) if **other != *skill),
+        }
+    }
 }
 
 /// Counts consecutive refusals to stop, and finally lets the agent stop.
@@ -399,7 +432,7 @@ impl<'a> Job<'a> {
         restrictions: &PermissionRules,
         state: &mut HookState,
         key: &Key,
-    ) -> Result<Approved<Command>, Box<str>> {
+    ) -> Result<Approved<Command>, Obstacle> {
         let confine = self.context.settings.confine;
         let actor = self.trust.actor(SkillRole::Author, confine, restrictions);
         let variables: Vec<(&str, &str)> = self
@@ -420,7 +453,7 @@ impl<'a> Job<'a> {
                 None => gate.bound(&bound, &actor),
             };
             if let GateOutcome::Ask(pending) = again {
-                return Err(not_allowed(pending.decision()));
+                return Err(Obstacle::of(pending.decision(), &self.trust.name));
             }
         }
         let answer = match &self.line {
@@ -431,7 +464,7 @@ impl<'a> Job<'a> {
             if decision.verdict == Verdict::Ask {
                 state.refused.insert(key.clone());
             }
-            not_allowed(&decision)
+            Obstacle::of(&decision, &self.trust.name)
         })
     }
 
