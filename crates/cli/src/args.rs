@@ -52,6 +52,7 @@ Use:
   why NAME|PATH            Explain why a skill is listed, hidden or omitted
   run NAME [TEXT]          Run a skill with a model and print the result
   chat                     Chat with a model that has your skills
+  agent list|show          List and show agents, teams and crews
   session list|show|...    List, show and resume sessions
   exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
   mcp [config|list]        Serve skills over MCP, and use MCP servers
@@ -70,7 +71,6 @@ Manage:
 Options:
   -q, --quiet...           Use quiet output (`-qq` for none)
   -v, --verbose...         Use verbose output (`-vv` for more)
-      --color <WHEN>       Use colours: auto, always, never (default: auto)
       --skills-dir <DIR>   Also search this folder (can be repeated)
   -V, --version            Print the version
 

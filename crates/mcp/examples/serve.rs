@@ -28,7 +28,10 @@ fn main() -> Result<()> {
     let registry = Registry::default();
     registry.load_dir(&folder)?;
     let mut context = ToolContext::new(Arc::new(registry), Arc::new(SystemClock));
-    let workspace = folder.canonicalize()?;
+    // The skills are in a folder of the project, which is protected. A skill that is the project
+    // itself would need trust.
+    let folder = folder.canonicalize()?;
+    let workspace = folder.parent().unwrap_or(&folder).to_owned();
     context.settings.paths = ToolPaths {
         workspace: workspace.clone(),
         home: workspace.clone(),

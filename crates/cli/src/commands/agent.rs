@@ -124,8 +124,7 @@ fn list(
     let agents = Agents::read(environment);
     let entries = agents.roster.entries();
     if args.json {
-        let findings = inspect::agent_findings(&agents.reports);
-        printer.json(&inspect::agents(entries, findings))?;
+        printer.json(&inspect::agents(entries, &agents.reports))?;
         return Ok(Exit::Done);
     }
     let is_shown = |entry: &&RosterEntry| {

@@ -162,6 +162,10 @@ fn prepared() -> World {
         "#!/bin/sh\necho tidy\n",
         0o755,
     );
+    world.file(
+        ".claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews code.\n---\nReview it.\n",
+    );
     world
 }
 

@@ -5,9 +5,12 @@ use prowess_flow::{AgentDef, PromptSource, RosterEntry, Selection};
 use serde_json::{Map, Value, json};
 
 /// Returns the document of all agents: `prowess.agents/1`.
-pub fn agents<'e>(entries: impl IntoIterator<Item = &'e RosterEntry>, findings: Value) -> Value {
+pub fn agents<'e>(
+    entries: impl IntoIterator<Item = &'e RosterEntry>,
+    reports: &[FileReport],
+) -> Value {
     let agents: Vec<Value> = entries.into_iter().map(listed).collect();
-    json!({ "schema": "prowess.agents/1", "agents": agents, "findings": findings })
+    json!({ "schema": "prowess.agents/1", "agents": agents, "findings": findings(reports) })
 }
 
 /// Returns the document of one agent: `prowess.agent/1`.
@@ -78,7 +81,7 @@ fn limits(agent: &AgentDef) -> Value {
 }
 
 /// Returns the findings about agent files, in the format of `validate --format json`.
-pub fn agent_findings(reports: &[FileReport]) -> Value {
+fn findings(reports: &[FileReport]) -> Value {
     let mut findings = Vec::new();
     for report in reports {
         let lines = LineIndex::new(report.text());

@@ -13,7 +13,7 @@ mod skill;
 mod stats_and_prompt;
 mod why;
 
-pub use agents::{agent, agent_findings, agents, selection_text};
+pub use agents::{agent, agents, selection_text};
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use permissions::{
