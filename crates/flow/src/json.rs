@@ -29,6 +29,13 @@ pub(crate) fn parse(text: &str) -> Result<Node, JsonError> {
     Ok(node)
 }
 
+/// Returns the keys of a JSON object with comments. Returns `None` if the text is not one.
+pub fn keys(text: &str) -> Option<Vec<Box<str>>> {
+    let node = parse(text).ok()?;
+    let keys = node.entries()?.iter().map(|entry| entry.key.clone());
+    Some(keys.collect())
+}
+
 struct Parser<'t> {
     text: &'t str,
     /// Offset of `text` in the file.

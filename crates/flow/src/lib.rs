@@ -16,6 +16,7 @@ mod tree;
 
 pub use dialects::{Dialect, read};
 pub use file_reader::{AGENT_RULES, AgentRule, ProjectFiles};
+pub use json::keys as json_keys;
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
     PromptSource, Selection, TeamDef, TeamKind,

@@ -243,3 +243,34 @@ fn hostile_agent_files_are_shown_safely() {
     let result = world.run(&["validate", ".claude/agents/x.md"]).expect(1);
     assert!(!result.stdout.contains('\u{1b}'), "{:?}", result.stdout);
 }
+
+/// Every file of another system in the project is named: read, in part, or not.
+#[test]
+fn doctor_names_files_of_other_systems() {
+    let world = project();
+    world.file(
+        ".planck/config.json",
+        "{\"skills_dirs\": [], \"top_skills\": 5, \"locale\": \"en\"}",
+    );
+    world.file(".agents/mcp.json", "{}");
+    world.file("mission.hcl", "agent \"a\" {}\n");
+    let doctor = world
+        .command(&["doctor", "--json"])
+        .env("PLANCK_SKILLS_DIRS", "x")
+        .run()
+        .json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let of = |area: &str| -> Vec<&str> {
+        let found = checks.iter().filter(|check| check["area"] == area);
+        found.map(|check| check["text"].as_str().unwrap()).collect()
+    };
+    assert_eq!(of("agents"), ["9 agents and 3 teams in 8 files"]);
+    let other = of("other");
+    let expected = [
+        ".planck/config.json: not read: `skills_dirs` (use `[skills] dirs`) and `top_skills` (use `[prompt] last-used`)",
+        ".agents/mcp.json: not read",
+        "mission.hcl: not read",
+        "`PLANCK_SKILLS_DIRS` is set and has no effect",
+    ];
+    assert_eq!(other, expected);
+}

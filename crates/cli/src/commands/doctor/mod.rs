@@ -1,6 +1,7 @@
 //! `prowess doctor`
 
 mod health;
+mod other_systems;
 mod providers;
 
 use std::path::Path;
@@ -58,6 +59,7 @@ pub(crate) fn run(
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
+    checks.extend(other_systems::checks(environment, &show));
     checks.extend(hidden.into_iter().map(|(_, text)| {
         let hint = "set it in your own settings, or ask the project why";
         Check::new("skill", State::Odd, text).hint(hint)
