@@ -42,6 +42,15 @@ pub(crate) struct Program {
 /// Transport over the pipes of a program.
 pub(crate) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
 
+/// Returns `true` if a program without a path exists in a folder of `PATH`, or has a path.
+fn is_on_path(command: &str, place: &ClientPlace) -> bool {
+    let mut variables = place.environment.iter();
+    let path = variables.find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.clone());
+    let mut folders = path.iter().flat_map(std::env::split_paths);
+    command.contains('/') || folders.any(|folder| folder.join(command).is_file())
+}
+
 /// Starts a program.
 pub(crate) fn start(
     server: &McpServer,
@@ -76,6 +85,13 @@ pub(crate) fn start(
             std::io::ErrorKind::NotFound => ConnectError::ProgramNotFound {
                 command: command.clone(),
             },
+            // A folder of `PATH` that this user may not search gives "permission denied" for every
+            // program that is not found elsewhere.
+            std::io::ErrorKind::PermissionDenied if !is_on_path(command, place) => {
+                ConnectError::ProgramNotFound {
+                    command: command.clone(),
+                }
+            }
             _ => ConnectError::Spawn {
                 command: command.clone(),
                 why: error.to_string(),
