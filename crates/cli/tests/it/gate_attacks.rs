@@ -731,7 +731,7 @@ fn skill_with_links_into_the_project_needs_trust() {
         skill(&world, "~/.agents/skills", "lk", keys, body);
         for (from, to) in links {
             let to = world.path(to).display().to_string();
-            world.link(format!("~/.agents/skills/lk/{from}"), &to);
+            world.link(&format!("~/.agents/skills/lk/{from}"), &to);
         }
         let text = loads_it(&world);
         assert_eq!(!text.contains("RAN-42"), is_editable, "{links:?}: {text}");
