@@ -244,7 +244,9 @@ impl Gate {
             text: bound.display.into(),
             plan: bound.plan(),
         };
-        let restricted = self.restricted_bound(bound, actor);
+        let restrictions = self.restricted_bound(bound, actor);
+        let is_certain = restrictions.certain.is_some();
+        let restricted = restrictions.strictest();
         let opaque = self.opaque_bound(bound, actor);
         if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
             return GateOutcome::Denied(decision.clone());
@@ -272,7 +274,7 @@ impl Gate {
         }
         let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
         let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *key);
-        if let Some(grant) = self.granted(actor, same).filter(|_| restricted.is_none()) {
+        if let Some(grant) = self.granted(actor, same).filter(|_| !is_certain) {
             decision = grant;
         }
         let mut outcome = self.outcome(command, decision, actor);
@@ -307,7 +309,11 @@ impl Gate {
         if let Some(decision) = inert(actor) {
             return (decision, script);
         }
-        let restricted = self.restricted(text, script.as_ref().ok(), actor);
+        let mut restrictions = self.restricted(text, script.as_ref().ok(), actor);
+        if self.is_agreed(text, script.as_ref().ok(), actor) {
+            restrictions.possible = None;
+        }
+        let restricted = restrictions.strictest();
         if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
             return (decision.clone(), script);
         }
@@ -317,6 +323,16 @@ impl Gate {
         };
         let action = GateAction::Command { text };
         (self.settle(stricter(decision, restricted), &action), script)
+    }
+
+    /// Returns `true` if the user's own rules allow exactly this line, or a person did.
+    fn is_agreed(&self, text: &str, script: Option<&ShellLine>, actor: &Actor<'_>) -> bool {
+        let is_exact = |placed: &SourcedRule| match &placed.rule.subject {
+            RuleSubject::Command(rule) => script.is_some_and(|line| is_whole_line(rule, line)),
+            _ => false,
+        };
+        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
+        self.rules.of(Effect::Allow).any(is_exact) || self.granted(actor, same).is_some()
     }
 
     /// Applies approval given in advance. Then mode `allow` turns prompts into denials.
@@ -366,14 +382,14 @@ impl Gate {
         text: &str,
         script: Option<&ShellLine>,
         actor: &Actor<'_>,
-    ) -> Option<Decision> {
+    ) -> Restrictions {
         self.restricted_by(|| finder::find(text), &[], script, actor)
     }
 
     /// Applies the deny and ask rules to a script that cannot be parsed strictly, and to its
     /// values. The script may pass a value on through other variables, so every value counts as a
     /// file that it names, and as a command if the script runs a command from a variable.
-    fn restricted_bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Option<Decision> {
+    fn restricted_bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Restrictions {
         let values: Vec<&str> = bound
             .positionals
             .iter()
@@ -445,12 +461,12 @@ impl Gate {
         values: &[&str],
         script: Option<&ShellLine>,
         actor: &Actor<'_>,
-    ) -> Option<Decision> {
+    ) -> Restrictions {
         let lost = self.lost(actor);
         let any = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
         let (denies, asks) = (any(Effect::Deny), any(Effect::Ask));
         if !denies && !asks {
-            return lost;
+            return Restrictions::certain(lost);
         }
         let findings = find();
         let everything = matching::every_command(&findings);
@@ -464,7 +480,8 @@ impl Gate {
         };
         if let Some((placed, what)) = found(Effect::Deny) {
             let reason = format!("a rule forbids `{what}`");
-            return Some(Decision::new(Verdict::Deny, reason).by(placed.cite()));
+            let decision = Decision::new(Verdict::Deny, reason).by(placed.cite());
+            return Restrictions::certain(Some(decision));
         }
         let endless = everything
             .incomplete
@@ -472,21 +489,98 @@ impl Gate {
         let unread = findings.unreadable.filter(|_| script.is_none()).or(endless);
         if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
-            return Some(Decision::new(Verdict::Deny, reason).advice("simplify the command"));
+            let decision = Decision::new(Verdict::Deny, reason).advice("simplify the command");
+            return Restrictions::certain(Some(decision));
         }
         // Mode `yolo` does not prompt, so a script that may do what a rule forbids is denied.
         if everything.is_opaque && denies && self.mode == PermissionMode::Yolo {
             let reason = "it has a script that cannot be checked against the deny rules";
             let advice = "write the commands of the script as plain lines";
-            return Some(Decision::new(Verdict::Deny, reason).advice(advice));
+            let decision = Decision::new(Verdict::Deny, reason).advice(advice);
+            return Restrictions::certain(Some(decision));
         }
-        if lost.is_some() {
-            return lost;
-        }
+        let possible = self.possibly_restricted(script, &everything, &files, actor);
         // Mode `yolo` approves everything that no deny rule matches.
-        let (placed, what) = found(Effect::Ask).filter(|_| self.mode != PermissionMode::Yolo)?;
-        let reason = format!("a rule requires approval for `{what}`");
-        Some(Decision::new(Verdict::Ask, reason).by(placed.cite()))
+        let asked = || found(Effect::Ask).filter(|_| self.mode != PermissionMode::Yolo);
+        let asked = || {
+            let (placed, what) = asked()?;
+            let reason = format!("a rule requires approval for `{what}`");
+            Some(Decision::new(Verdict::Ask, reason).by(placed.cite()))
+        };
+        Restrictions {
+            certain: lost.or_else(asked),
+            possible,
+        }
+    }
+
+    /// Applies the deny and ask rules to what programs outside the program table may start, and to
+    /// files that programs may write. Mode `yolo` does not prompt, so it denies what a deny rule may
+    /// be about.
+    fn possibly_restricted(
+        &self,
+        script: Option<&ShellLine>,
+        everything: &matching::Everything,
+        files: &Files<'_>,
+        actor: &Actor<'_>,
+    ) -> Option<Decision> {
+        let is_yolo = self.mode == PermissionMode::Yolo;
+        let find = |effect| {
+            let rules = self.restricting(actor, effect);
+            rules.into_iter().find_map(|placed| {
+                let what = self.possible_hit(placed, everything, files)?;
+                Some((placed, what))
+            })
+        };
+        let (placed, what) =
+            find(Effect::Deny).or_else(|| find(Effect::Ask).filter(|_| !is_yolo))?;
+        let (verdict, why) = match placed.effect {
+            Effect::Deny if is_yolo => (Verdict::Deny, "which a rule forbids"),
+            Effect::Deny => (Verdict::Ask, "which a rule forbids"),
+            _ => (Verdict::Ask, "which requires approval"),
+        };
+        let decision = Decision::new(verdict, format!("{what}, {why}")).by(placed.cite());
+        Some(match script {
+            Some(script) => decision.allowed_with(exact_rule(&script::write(script))),
+            None => decision,
+        })
+    }
+
+    /// Returns what a line may do that a deny or ask rule is about: "`PROGRAM` may run `x`".
+    fn possible_hit(
+        &self,
+        placed: &SourcedRule,
+        everything: &matching::Everything,
+        files: &Files<'_>,
+    ) -> Option<String> {
+        let may = |program: &str, verb: &str, what: &str| {
+            format!("`{}` may {verb} `{}`", cut(program), cut(what))
+        };
+        let named = |files: &[PossibleFile<'_>], glob: &str, verb: &str| {
+            let is_named =
+                |file: &&PossibleFile<'_>| file.file.is_named_by(glob, &self.places, false);
+            let found = files.iter().find(is_named)?;
+            Some(may(found.program, verb, found.file.path.written()))
+        };
+        match &placed.rule.subject {
+            RuleSubject::Command(rule) => {
+                let unlisted = everything.unlisted.iter();
+                let mut unlisted = unlisted.filter_map(|&at| everything.commands.get(at));
+                let started = unlisted.find_map(|words| {
+                    let what = matching::may_start(rule, words)?;
+                    Some(may(&words.first()?.text, "run", what))
+                });
+                started.or_else(|| {
+                    let mut possible = everything.possible.iter();
+                    possible.find_map(|command| {
+                        let what = command.hit(rule)?;
+                        Some(may(&command.program, "run", &what))
+                    })
+                })
+            }
+            RuleSubject::Read(glob) => named(&files.maybe_read, glob, "read"),
+            RuleSubject::Write(glob) => named(&files.maybe_written, glob, "write"),
+            _ => None,
+        }
     }
 
     /// Returns the decision if a deny or ask rule is invalid.
@@ -539,6 +633,10 @@ impl Gate {
             in_folders.collect::<Vec<_>>()
         };
         let values = || values.iter().map(|value| (*value, false));
+        let maybe = |(program, word): (&'f str, (&'f str, bool))| {
+            let files = locate(word).into_iter();
+            files.map(move |file| PossibleFile { program, file })
+        };
         let mut files = Files {
             has_unknown_folder: folders.is_unknown(),
             ..Files::default()
@@ -551,6 +649,13 @@ impl Gate {
                 .chain(all_reads.map(|path| (&**path, false)))
                 .chain(values())
                 .flat_map(locate)
+                .collect();
+            files.maybe_read = everything
+                .possible
+                .iter()
+                .flat_map(|command| of(&command.program, &command.words))
+                .chain(redirected_by(&everything.possible_reads))
+                .flat_map(maybe)
                 .collect();
         }
         if about(|subject| matches!(subject, RuleSubject::Write(_))) {
@@ -577,6 +682,34 @@ impl Gate {
                 .chain(values().filter(|_| may_write))
                 .flat_map(locate)
                 .chain(whole)
+                .collect();
+            let unlisted = || {
+                let found = everything.unlisted.iter();
+                found
+                    .filter_map(|&at| commands.get(at))
+                    .filter_map(|words| {
+                        let program = words.first()?;
+                        Some((program.text.as_str(), words))
+                    })
+            };
+            let possible = everything.possible.iter();
+            let possible = possible
+                .filter(|it| it.is_unlisted() || matching::changes_files(&it.words))
+                .flat_map(|it| of(&it.program, &it.words));
+            let outputs = commands.iter().flat_map(|words| {
+                let program = words.first().map_or("", |word| word.text.as_str());
+                matching::output_words(words).map(move |word| (program, word))
+            });
+            let of_values = unlisted()
+                .take(1)
+                .flat_map(|(program, _)| values().map(move |value| (program, value)));
+            files.maybe_written = unlisted()
+                .flat_map(|(program, words)| of(program, words))
+                .chain(possible)
+                .chain(outputs)
+                .chain(of_values)
+                .chain(redirected_by(&everything.possible_writes))
+                .flat_map(maybe)
                 .collect();
         }
         files
@@ -1092,13 +1225,63 @@ impl Gate {
     }
 }
 
+/// Decisions of the deny and ask rules about a line.
+struct Restrictions {
+    /// A rule matches, or cannot be checked.
+    certain: Option<Decision>,
+    /// A rule matches if a program does with its words what it may do. A person can agree to exactly
+    /// this line.
+    possible: Option<Decision>,
+}
+
+impl Restrictions {
+    fn certain(certain: Option<Decision>) -> Self {
+        Self {
+            certain,
+            possible: None,
+        }
+    }
+
+    /// Returns the stricter decision, if there is one.
+    fn strictest(self) -> Option<Decision> {
+        match (self.certain, self.possible) {
+            (Some(certain), Some(possible)) if possible.verdict > certain.verdict => Some(possible),
+            (certain, possible) => certain.or(possible),
+        }
+    }
+}
+
 /// Files that a line seems to name.
 #[derive(Default)]
 struct Files<'f> {
     read: Vec<NamedFile<'f>>,
     written: Vec<NamedFile<'f>>,
+    /// Files that scripts in words may read.
+    maybe_read: Vec<PossibleFile<'f>>,
+    /// Files that programs may write, although the program table does not say so.
+    maybe_written: Vec<PossibleFile<'f>>,
     /// `true` if the line changes to a folder that is only known when it runs.
     has_unknown_folder: bool,
+}
+
+/// A file that a program may read or write.
+struct PossibleFile<'f> {
+    program: &'f str,
+    file: NamedFile<'f>,
+}
+
+/// Returns the words of a command that may name files, each with a program.
+fn of<'f>(
+    program: &'f str,
+    words: &'f [finder::LooseWord],
+) -> impl Iterator<Item = (&'f str, (&'f str, bool))> {
+    matching::file_words(words).map(move |word| (program, word))
+}
+
+/// Returns files with the programs that may use them.
+fn redirected_by(files: &[(Box<str>, Box<str>)]) -> impl Iterator<Item = (&str, (&str, bool))> {
+    let files = files.iter();
+    files.map(|(file, program)| (&**program, (&**file, false)))
 }
 
 /// A file that a line seems to name.

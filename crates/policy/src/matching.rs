@@ -191,6 +191,49 @@ pub(crate) struct Everything {
     /// `true` if a word is a script that cannot be parsed strictly, or a program that is only known
     /// when the line runs. Every rule may then be about it.
     pub(crate) is_opaque: bool,
+    /// Indices of the commands whose program is not in the program table. It may start or change
+    /// what its words name.
+    pub(crate) unlisted: Vec<usize>,
+    /// Commands in words of such programs, which run only if a program takes the word for a script.
+    pub(crate) possible: Vec<PossibleCommand>,
+    /// Files that scripts in such words might read by redirection, each with the program.
+    pub(crate) possible_reads: Vec<(Box<str>, Box<str>)>,
+    /// Files that scripts in such words might write by redirection, each with the program.
+    pub(crate) possible_writes: Vec<(Box<str>, Box<str>)>,
+}
+
+/// A command in a word of a program that is not in the program table.
+#[derive(Debug)]
+pub(crate) struct PossibleCommand {
+    /// The program that may run it.
+    pub(crate) program: Box<str>,
+    /// The words of the command.
+    pub(crate) words: Vec<LooseWord>,
+}
+
+impl PossibleCommand {
+    /// Returns the part of the command that a deny or ask rule may be about.
+    pub(crate) fn hit(&self, rule: &CommandRule) -> Option<String> {
+        // `*` and `[x]` in a text are rarely the pattern of a program, unless it is a path from `/`.
+        let is_text = |word: &LooseWord| {
+            let name = loosened(base_name(&word.text));
+            word.pattern && !word.text.starts_with('/') && name.chars().all(|c| c == '*')
+        };
+        if !self.words.first().is_some_and(is_text) && forbids(rule, &self.words) {
+            let texts: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
+            return Some(texts.join(" "));
+        }
+        self.is_unlisted()
+            .then(|| may_start(rule, &self.words))
+            .flatten()
+            .map(str::to_owned)
+    }
+
+    /// Returns `true` if the program of the command is not in the program table.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        let program = self.words.first();
+        program.is_some_and(|program| !programs::is_listed(&program.text))
+    }
 }
 
 /// Collects every command that a line might run, including commands inside wrappers and scripts.
@@ -209,6 +252,9 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
     let known: Vec<LooseWord> = words.iter().filter(there).cloned().collect();
     let words = known.as_slice();
     let mut seen = vec![false; words.len()];
+    let mut searched = vec![false; words.len()];
+    // Words that are a program only if a wrapper has no operand of its own: `x` in `flock x cat y`.
+    let mut doubtful = vec![false; words.len()];
     let mut open = vec![0_usize];
     let mut looked = 0;
     while let Some(from) = open.pop() {
@@ -226,6 +272,14 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
             return;
         }
         let words = &words[from..];
+        if !programs::is_listed(&words[0].text) && !doubtful[from] {
+            all.unlisted.push(all.commands.len());
+            for (at, word) in words.iter().enumerate().skip(1) {
+                if !std::mem::replace(&mut searched[from + at], true) {
+                    possible_scripts(&words[0].text, &word.text, depth, all);
+                }
+            }
+        }
         all.commands.push(words.to_vec());
         // Programs run the values of some variables: `env GIT_PAGER='rm x' git log`.
         if programs::sets_variables(&words[0].text) {
@@ -241,11 +295,12 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
             let joined: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
             script(&format!("{} ", joined.join(" ")), depth, all);
         }
-        for at in report
-            .starts
-            .into_iter()
-            .filter(|&at| at > 0 && at < words.len())
-        {
+        let starts = report.starts.into_iter();
+        let starts: Vec<usize> = starts.filter(|&at| at > 0 && at < words.len()).collect();
+        let is_known = |&at: &usize| programs::is_listed(&words[at].text);
+        let known = starts.iter().copied().rfind(is_known).unwrap_or(0);
+        for at in starts {
+            doubtful[from + at] |= at < known;
             open.push(from + at);
             // `env -S` has escapes of its own: `env -S 'rm\_x'`.
             all.is_opaque |=
@@ -311,6 +366,92 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
     for inner in found.commands {
         unwrap(&inner, depth + 1, all);
     }
+}
+
+/// Collects the commands of a word that a program outside the table may take for a script. The word
+/// may also be plain text, so it does not make the line incomplete.
+fn possible_scripts(program: &str, text: &str, depth: usize, all: &mut Everything) {
+    let value = text.split_once('=').map(|(_, value)| value);
+    let texts = [Some(text), value].into_iter().flatten();
+    for text in texts.filter(|text| is_script(text)) {
+        if depth >= MAX_DEPTH || all.possible.len() >= MAX_COMMANDS {
+            all.incomplete = true;
+            return;
+        }
+        let found = finder::find(text);
+        let mut inner = Everything::default();
+        for command in &found.commands {
+            unwrap(command, depth + 1, &mut inner);
+        }
+        // A shell runs the lines before one that it cannot parse.
+        if found.unreadable.is_some() || inner.incomplete {
+            let names = text.split(|c: char| !(c.is_alphanumeric() || "-_./+".contains(c)));
+            let names = names.filter(|name| !name.is_empty());
+            let word = |text: &str| LooseWord {
+                text: text.to_owned(),
+                ..LooseWord::default()
+            };
+            let words = std::iter::once(program).chain(names).map(word);
+            inner.commands.push(words.collect());
+        }
+        let of_program = |words| PossibleCommand {
+            program: program.into(),
+            words,
+        };
+        all.possible
+            .extend(inner.commands.into_iter().map(of_program));
+        all.possible.extend(inner.possible);
+        let with_program = |file| (file, Box::from(program));
+        let reads = found.reads.into_iter().chain(inner.reads);
+        let writes = found.writes.into_iter().chain(inner.writes);
+        all.possible_reads.extend(reads.map(with_program));
+        all.possible_reads.extend(inner.possible_reads);
+        all.possible_writes.extend(writes.map(with_program));
+        all.possible_writes.extend(inner.possible_writes);
+    }
+}
+
+/// Returns the word of a command at which its program, which is not in the program table, may start
+/// what a deny or ask rule is about: a word that names the program of the rule, if the other words of
+/// the rule are on the line too.
+pub(crate) fn may_start<'w>(rule: &CommandRule, words: &'w [LooseWord]) -> Option<&'w str> {
+    let wanted: Vec<&str> = match rule {
+        CommandRule::Any => return None,
+        CommandRule::Exact(line) => match line.commands.as_slice() {
+            [only] => only.words.iter().map(|word| &*word.text).collect(),
+            _ => return None,
+        },
+        CommandRule::Prefix(prefix) => prefix.iter().map(|word| &*word.text).collect(),
+        CommandRule::Like(pattern) => pattern.split(' ').collect(),
+    };
+    let is_any = |wanted: &str| wanted.chars().all(|c| c == '*');
+    let (program, others) = wanted.split_first()?;
+    // A pattern for every program is compared with the command itself.
+    if is_any(program) {
+        return None;
+    }
+    let rest = words.get(1..)?;
+    let occurs = |wanted: &&str| {
+        let is_flag = wanted.starts_with('-') && wanted.len() > 1 && !wanted.contains('*');
+        let is_same =
+            |word: &LooseWord| word.unknown || is_word(word, wanted) || like(wanted, &word.text);
+        is_any(wanted) || is_flag && has_flag(wanted, rest) || rest.iter().any(is_same)
+    };
+    let found = rest.iter().find(|word| names_program(word, program))?;
+    others.iter().all(occurs).then_some(&*found.text)
+}
+
+/// Returns `true` if a word, or the value of the option that it is, names a program.
+fn names_program(word: &LooseWord, program: &str) -> bool {
+    let attached = word.text.strip_prefix('-').and_then(|rest| rest.get(1..));
+    let names = word.text.split('=').chain(attached).map(|text| LooseWord {
+        text: text.to_owned(),
+        ..word.clone()
+    });
+    names.into_iter().any(|name| {
+        same_program(program, &name)
+            || program.contains('*') && like(program, base_name(&name.text))
+    })
 }
 
 /// Returns `true` if a deny or ask rule matches a command. Programs are compared by the last part
@@ -558,6 +699,14 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
 pub(crate) fn whole_folders(words: &[LooseWord]) -> &[LooseWord] {
     let whole = programs::whole_folders(&plain(words));
     whole.and_then(|range| words.get(range)).unwrap_or_default()
+}
+
+/// Returns the words of a command in the program table that may name a file or folder for its output.
+pub(crate) fn output_words(words: &[LooseWord]) -> impl Iterator<Item = (&str, bool)> {
+    let at = programs::output_words(&plain(words));
+    at.into_iter()
+        .filter_map(|at| words.get(at - 1..=at))
+        .flat_map(file_words)
 }
 
 /// Returns `true` if a command changes the files that it is given.

@@ -92,6 +92,11 @@ fn parts_of(path: &Path) -> VecDeque<OsString> {
 }
 
 impl OutsideRoute {
+    /// Returns the path at the end of the route, without links. `None` if it does not exist.
+    pub fn end(&self) -> Option<&Path> {
+        self.end.as_deref()
+    }
+
     /// Returns `true` if the link leads to a folder outside, whose files no digest covers.
     pub fn leads_to_folder(&self, folder: &Path) -> bool {
         let is_outside = |end: &&PathBuf| !self.is_covered(folder, end) && end.is_dir();

@@ -7,7 +7,8 @@ use prowess_catalog::{Scope, Skill};
 use prowess_policy::{
     Actor, Effect, PermissionRule, PermissionRules, RuleFault, RuleSource, SkillActor,
 };
-use prowess_registry::skill_path;
+use prowess_registry::digest::{FactKind, FileFacts};
+use prowess_registry::{files_of, outside_route, skill_path};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
@@ -166,8 +167,12 @@ pub fn is_required(skill: &Skill, project: &Path) -> bool {
         || is_editable(skill, project)
 }
 
-/// Returns `true` if the real files of a skill are in the project, or around it. A folder of skills
-/// inside the project is protected as a whole, so skills in it count only if a link leads out of it.
+/// Most links of a skill that are followed. A skill with more needs trust.
+const MAX_LINKS: usize = 256;
+
+/// Returns `true` if the real files of a skill are in the project, or around it, or a link among its
+/// files leads there. A folder of skills inside the project is protected as a whole, so skills in it
+/// count only if a link leads out of it.
 fn is_editable(skill: &Skill, project: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (Some(place), Some(file)) = (skill_path(skill), skill.file()) else {
@@ -181,7 +186,27 @@ fn is_editable(skill: &Skill, project: &Path) -> bool {
     let is_protected = root != project && root.starts_with(&project);
     let is_inside =
         |path: &Path| path.starts_with(&project) && !(is_protected && path.starts_with(&root));
-    project.starts_with(&place) || is_inside(&place) || is_inside(&file)
+    let is_near = |path: &Path| project.starts_with(path) || is_inside(path);
+    is_near(&place) || is_inside(&file) || links_match(&place, is_near)
+}
+
+/// Returns `true` if a link among the files of a skill passes through a path that matches or ends
+/// there. A skill whose files cannot be listed, or whose links are broken or too many, matches too:
+/// an agent may create the target of a broken link.
+fn links_match(place: &Path, is_match: impl Fn(&Path) -> bool) -> bool {
+    let Ok((folder, files)) = files_of(place) else {
+        return true;
+    };
+    let links = files.iter().filter(|file| file.kind == FactKind::Link);
+    let links: Vec<_> = links.collect();
+    let is_followed = |link: &&FileFacts| match outside_route(&folder, &link.path) {
+        None => false,
+        Some(route) => match route.end() {
+            None => true,
+            Some(end) => is_match(end) || route.through.iter().any(|link| is_match(link)),
+        },
+    };
+    links.len() > MAX_LINKS || links.iter().any(is_followed)
 }
 
 #[cfg(test)]

@@ -707,6 +707,38 @@ fn skill_that_agents_can_edit_needs_trust() {
 }
 
 #[test]
+fn skill_with_links_into_the_project_needs_trust() {
+    let loads_it = |world: &World| call(world, "load_skill", &json!({"name": "lk"}));
+    // (links from and to; `true` if an agent in the project can change what the skill runs)
+    let cases: [(&[(&str, &str)], bool); 8] = [
+        (&[], false),
+        (&[("run.sh", "../real/run.sh")], false),
+        (&[("run.sh", "src/run.sh")], true),
+        (&[("scripts", "src")], true),
+        (&[("a/b/c", "src/run.sh")], true),
+        (&[("up", "")], true),
+        (&[("run.sh", "src/missing.sh")], true),
+        (&[("run.sh", "src/out.sh")], true),
+    ];
+    for (links, is_editable) in cases {
+        let world = world("");
+        world.file("src/run.sh", "echo hi\n");
+        world.file("../real/run.sh", "echo hi\n");
+        let real = world.path("../real/run.sh").display().to_string();
+        world.link("src/out.sh", &real);
+        let body = "!`echo RAN-$((40+2))`";
+        let keys = "allowed-tools: Bash\n";
+        skill(&world, "~/.agents/skills", "lk", keys, body);
+        for (from, to) in links {
+            let to = world.path(to).display().to_string();
+            world.link(&format!("~/.agents/skills/lk/{from}"), &to);
+        }
+        let text = loads_it(&world);
+        assert_eq!(!text.contains("RAN-42"), is_editable, "{links:?}: {text}");
+    }
+}
+
+#[test]
 fn trust_of_a_skill_that_is_the_project_is_bound_to_its_files() {
     let world = world("");
     let text = "---\nname: dev\ndescription: Does. Use when asked.\nallowed-tools: Bash\n---\n\

@@ -1529,3 +1529,206 @@ fn loops_do_not_hide_scripts_and_programs_from_rules() {
         assert_eq!(verdict(&["Bash(rm:*)"], script), Allow, "{script}");
     }
 }
+
+#[test]
+fn unlisted_programs_may_start_what_rules_are_about() {
+    let wrapped = [
+        "somewrapper rm x",
+        "somewrapper -n 5 -- rm x",
+        "somewrapper --exec /bin/rm x",
+        "somewrapper --exec=rm x",
+        "somewrapper -x/bin/rm x",
+        "somewrapper -c 'rm x'",
+        "somewrapper --command='true; rm x'",
+        "somewrapper sh -c 'rm x'",
+        "somewrapper 'sh -c \"rm x\"'",
+        "somewrapper 'other rm x'",
+        "somewrapper \"rm x\n'\"",
+        "somewrapper 'r\"\"m x'",
+        "somewrapper other rm x",
+        "somewrapper env rm x",
+        "./build.sh rm x",
+        "timeout 5 somewrapper rm x",
+        "sh -c 'somewrapper rm x'",
+        "true && somewrapper rm x",
+        "somewrapper /bin/r? x",
+        "somewrapper -c '/bin/?? x'",
+    ];
+    for command in wrapped {
+        check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Ask)]);
+        check(&["Bash"], &["Bash(rm:*)"], &[], &[(command, Ask)]);
+        check(&["Bash"], &[], &["Bash(rm *)"], &[(command, Ask)]);
+        let mut gate = gate(&["Bash"], &[], &["Bash(rm:*)"]);
+        gate.mode = PermissionMode::Yolo;
+        assert_eq!(verdict(&gate, command), Deny, "{command}");
+    }
+    check(
+        &["Bash"],
+        &[],
+        &["Bash(git push:*)", "Bash(rm -rf:*)", "Bash(curl * -o *)"],
+        &[
+            ("somewrapper git push", Ask),
+            ("somewrapper git -C x push", Ask),
+            ("somewrapper --with push git", Ask),
+            ("somewrapper git status", Allow),
+            ("somewrapper rm --force --recursive x", Ask),
+            ("somewrapper rm x", Allow),
+            ("somewrapper curl x -o y", Ask),
+            ("somewrapper curl x", Allow),
+        ],
+    );
+}
+
+#[test]
+fn listed_programs_and_readers_keep_their_meaning_under_bans() {
+    for command in [
+        "git rm x",
+        "echo rm",
+        "grep rm x",
+        "ls rm",
+        "cat rm",
+        "which rm",
+        "type rm",
+        "man rm",
+        "head -n 5 rm",
+        "/bin/ls rm",
+        "somewrapper x",
+        "somewrapper farm rmx 'a text about files'",
+        "timeout 5 grep rm x",
+        "somewrapper '[{\"role\": \"user\"}]'",
+        "somewrapper --include '@x/*'",
+        "sudo -u x grep rm y",
+    ] {
+        check(&["Bash"], &["Bash(rm:*)"], &[], &[(command, Allow)]);
+        check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Allow)]);
+    }
+    for command in ["git rm x", "docker rm x", "npm rm x", "pnpm rm x"] {
+        let mut gate = gate(&["Bash"], &[], &["Bash(rm:*)"]);
+        gate.mode = PermissionMode::Yolo;
+        assert_eq!(verdict(&gate, command), Allow, "{command}");
+    }
+    let code = [("awk -i x '{system(\"rm y\")}' z", Ask)];
+    check(&["Bash"], &[], &["Bash(rm:*)"], &code);
+    // A program of the project may have the name of a reader.
+    check(&["Bash"], &[], &["Bash(rm:*)"], &[("./cat rm x", Ask)]);
+}
+
+#[test]
+fn reason_names_the_program_that_may_run_another() {
+    let gate = gate(&["Bash"], &[], &["Bash(rm:*)", "Edit(keep/**)"]);
+    let reason = |text| {
+        let decision = gate.decide(&GateAction::Command { text }, &Actor::default());
+        (decision.reason.to_string(), decision.rule.unwrap().text)
+    };
+    let (why, rule) = reason("somewrapper -n 5 -- /bin/rm x");
+    assert_eq!(why, "`somewrapper` may run `/bin/rm`, which a rule forbids");
+    assert_eq!(&*rule, "Bash(rm:*)");
+    let (why, rule) = reason("somewrapper x keep/a");
+    assert_eq!(
+        why,
+        "`somewrapper` may write `keep/a`, which a rule forbids"
+    );
+    assert_eq!(&*rule, "Edit(keep/**)");
+}
+
+#[test]
+fn exact_rule_or_answer_covers_what_may_be_forbidden() {
+    let line = "somewrapper add rm";
+    let deny = ["Bash(rm:*)"];
+    check(&["Bash(somewrapper add rm)"], &[], &deny, &[(line, Allow)]);
+    check(&["Bash(somewrapper:*)"], &[], &deny, &[(line, Ask)]);
+    check(&["Bash(somewrapper add *)"], &[], &deny, &[(line, Ask)]);
+    let mut gate = gate(&["Bash"], &[], &deny);
+    let GateOutcome::Ask(pending) = gate.command(line, &Actor::default()) else {
+        panic!("it must ask");
+    };
+    let (_, grant) = pending.answer(ApprovalAnswer::Session).unwrap();
+    gate.grants.extend(grant);
+    assert_eq!(verdict(&gate, line), Allow);
+    assert_eq!(verdict(&gate, "somewrapper remove rm"), Ask);
+    // The rules of a skill do not.
+    let tools = PermissionRules::of_skill("x", "Bash(somewrapper add rm)", "");
+    let actor = skill(&tools, true, false);
+    let decision = self::gate(&[], &[], &deny).decide(&GateAction::Command { text: line }, &actor);
+    assert_eq!(decision.verdict, Ask);
+}
+
+#[test]
+fn skill_scripts_with_unlisted_programs_need_approval() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let actor = skill(&tools, true, false);
+    let decide = |script: &str, value: &str, mode| {
+        let mut gate = gate(&[], &[], &["Bash(rm:*)", "Edit(keep/**)"]);
+        gate.mode = mode;
+        let bound = BoundScript {
+            script,
+            display: script,
+            positionals: &[value],
+            variables: &[],
+        };
+        gate.bound(&bound, &actor).decision().verdict
+    };
+    let ask = PermissionMode::Ask;
+    let looped = "for f in a b; do somewrapper \"$0\" \"$f\"; done";
+    assert_eq!(decide(looped, "x", ask), Allow);
+    assert_eq!(decide(looped, "rm", ask), Ask);
+    assert_eq!(decide(looped, "keep/a", ask), Ask);
+    assert_eq!(decide(looped, "rm", PermissionMode::Yolo), Deny);
+    assert_eq!(decide("somewrapper \"$0\" x", "rm", ask), Ask);
+}
+
+#[test]
+fn file_rules_cover_what_programs_may_write() {
+    let deny = ["Edit(keep/**)", "Read(.env)"];
+    for command in [
+        "somewrapper keep/a",
+        "somewrapper -o keep/a x",
+        "somewrapper --to=keep/a x",
+        "somewrapper -- keep/a",
+        "somewrapper 'cp x keep/a'",
+        "somewrapper 'echo x > keep/a'",
+        "somewrapper cp x keep/a",
+        "cd keep && somewrapper a",
+        "mkfifo keep/a",
+        "mktemp keep/aXXX",
+        "gcc -o keep/a x.c",
+        "gcc -okeep/a x.c",
+        "tsc --outDir keep",
+        "tsc --outDir=keep",
+        "cargo build --target-dir keep",
+        "javac -d keep x.java",
+        "somewrapper 'cat .env'",
+        "somewrapper 'sort < .env'",
+    ] {
+        check(&["Bash"], &[], &deny, &[(command, Ask)]);
+        let mut gate = gate(&["Bash"], &[], &deny);
+        gate.mode = PermissionMode::Yolo;
+        assert_eq!(verdict(&gate, command), Deny, "{command}");
+    }
+    check(
+        &["Bash"],
+        &[],
+        &deny,
+        &[
+            ("awk -i inplace 1 keep/a", Deny),
+            ("gawk --include=inplace 1 keep/a", Deny),
+            ("setfacl -m u:x:r keep/a", Deny),
+            ("mknod keep/a p", Deny),
+            ("sponge keep/a", Deny),
+            ("strip -o keep/a x", Deny),
+            ("objcopy x keep/a", Deny),
+            ("sd a b keep/a", Deny),
+            ("somewrapper .env", Deny),
+            ("somewrapper --file=.env", Deny),
+            ("cat keep/a", Allow),
+            ("ls keep", Allow),
+            ("grep -o x keep/a", Allow),
+            ("pytest keep/test_a.py", Allow),
+            ("python3 keep/a.py", Allow),
+            ("gcc -o x keep/a.c", Allow),
+            ("flock x cat keep/a", Allow),
+            ("somewrapper keeper/a", Allow),
+            ("awk '{print $1}' keep/a", Allow),
+        ],
+    );
+}

@@ -8,7 +8,13 @@ pub(super) const AWK: &[Program] = &[Program {
     names: list("awk gawk mawk nawk original-awk goawk frawk"),
     options: &[
         opt(
-            "-f: --file: -i: --include: -E: --exec:",
+            "-i: --include:",
+            Writes,
+            "takes code from a file, and may change the files that it reads",
+            "gawk -i inplace 1 x",
+        ),
+        opt(
+            "-f: --file: -E: --exec:",
             Reads,
             "takes its program from a file",
             "awk -f x y",

@@ -296,6 +296,65 @@ pub fn is_process(program: &str) -> bool {
         .any(|folder| program.starts_with(folder))
 }
 
+/// Programs and builtins outside the table that start no other program and change no file.
+const PLAIN_READERS: &str = "\
+    : [[ b2sum base32 base64 basename bg break cat cksum clear cmp column comm continue cut \
+    df dirname dirs esac exit expand expr factor fg fmt fold free getconf getfacl groups \
+    head help hexdump hostid id in join killall ls lsblk lscpu lsof md5sum nl nproc od paste \
+    pathchk pgrep pkill pr printenv ps pwd readlink realpath return rev seq sha1sum \
+    sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail times top tput tr \
+    tsort type uname unexpand uptime users whereis which who whoami yes";
+
+/// Returns `true` if it is known what a program does with its words: it is in the table, or it starts
+/// no other program and changes no file.
+pub fn is_listed(program: &str) -> bool {
+    let name = program.strip_prefix("/usr").unwrap_or(program);
+    let name = name.strip_prefix("/bin/").unwrap_or(program);
+    find(program).is_some() || engine::listed(PLAIN_READERS, name)
+}
+
+/// Returns the words of a build tool, package manager or interpreter that name a file or folder for
+/// its output, as far as the names of options tell: `gcc -o FILE`, `tsc --outDir=FOLDER`. A word may
+/// also be the option itself, with its value attached.
+pub fn output_words(words: &[Word]) -> Vec<usize> {
+    const LETTERS: [&str; 2] = ["-o", "-d"];
+    const PARTS: [&str; 8] = [
+        "out",
+        "dest",
+        "target-dir",
+        "log",
+        "report",
+        "save",
+        "write",
+        "dump",
+    ];
+    let Some((name, _)) = words.first().and_then(|word| find(&word.text)) else {
+        return Vec::new();
+    };
+    let families = [
+        builders::BUILDERS,
+        packages::PACKAGES,
+        interpreters::INTERPRETERS,
+    ];
+    let mut programs = families.into_iter().flatten();
+    if !programs.any(|program| program.names.has(name)) {
+        return Vec::new();
+    }
+    let is_output = |word: &Word| {
+        let option = word.text.split('=').next().unwrap_or_default();
+        let option = option.to_ascii_lowercase();
+        option.starts_with('-')
+            && (LETTERS.iter().any(|letter| option.starts_with(letter))
+                || PARTS.iter().any(|part| option.contains(part)))
+    };
+    let options = words.iter().enumerate().skip(1);
+    options
+        .filter(|(_, word)| is_output(word))
+        .flat_map(|(at, _)| [at, at + 1])
+        .filter(|at| *at < words.len())
+        .collect()
+}
+
 /// Returns `true` if a command communicates with other machines.
 pub fn uses_network(words: &[Word]) -> bool {
     let is_network =

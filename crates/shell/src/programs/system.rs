@@ -39,6 +39,7 @@ pub(super) const SYSTEM: &[Program] = &[
                      logger wall write service rc-service",
         ),
         always: Some(because(Configures, "changes the machine", "iptables -F")),
+        changes: Changes::Always,
         ..NONE
     },
     Program {

@@ -23,7 +23,7 @@ const EDITOR: Program = Program {
 
 pub(super) const TEXT: &[Program] = &[
     Program {
-        names: list("cp tee touch ln truncate rmdir mkdir unlink"),
+        names: list("cp tee touch ln truncate rmdir mkdir unlink sponge sd"),
         changes: Changes::Always,
         plain: &["cp -a x y"],
         ..NONE
@@ -348,7 +348,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("yq xq dasel sponge sd"),
+        names: list("yq xq dasel"),
         options: &[
             opt(
                 "-i --inplace --in-place",
@@ -514,7 +514,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("nm objdump readelf size strip"),
+        names: list("nm objdump readelf size"),
         options: &[opt("--plugin:", Runs, "loads code", "nm --plugin=x y").starts(Starts::Script)],
         operands: &[operand(
             0,
@@ -524,6 +524,22 @@ pub(super) const TEXT: &[Program] = &[
             "nm @x",
         )],
         plain: &["nm -C x.o", "objdump -d x.o"],
+        ..NONE
+    },
+    Program {
+        names: list("strip objcopy"),
+        options: &[
+            opt("--plugin:", Runs, "loads code", "strip --plugin=x y").starts(Starts::Script)
+        ],
+        operands: &[operand(
+            0,
+            at_file,
+            Reads,
+            "takes options from a file",
+            "strip @x",
+        )],
+        changes: Changes::Always,
+        plain: &["strip x", "objcopy -O binary x y"],
         ..NONE
     },
     Program {
