@@ -1,6 +1,8 @@
 //! Reads one agent file: collects findings, and reads values with the right type.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prowess_diag::{Applicability, Diagnostic, FileReport, Fix, Severity, Span, TextEdit};
@@ -11,6 +13,10 @@ use prowess_spec::{PackageListing, ParsedSkill, PathFault, ReadFault, ResourcePa
 use crate::model::{AgentName, PromptSource};
 use crate::tree::{Node, NodeEntry};
 
+/// Maximum number of agents of one file.
+const MAX_AGENTS: usize = 256;
+/// Maximum number of bytes of all files that one file names.
+const MAX_OTHER_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum number of findings of one rule per file.
 const MAX_OF_A_RULE: usize = 100;
 
@@ -119,6 +125,8 @@ pub(crate) struct FileReader<'a> {
     findings: Vec<Diagnostic>,
     /// Reports about files that this one names.
     others: Vec<FileReport>,
+    /// Number of bytes of other files that may still be read.
+    left: Cell<usize>,
 }
 
 impl<'a> FileReader<'a> {
@@ -129,7 +137,29 @@ impl<'a> FileReader<'a> {
             files,
             findings: Vec::new(),
             others: Vec::new(),
+            left: Cell::new(MAX_OTHER_BYTES),
         }
+    }
+
+    /// Returns `false`, with a finding, if the file has as many agents as are read.
+    pub(crate) fn has_room(&mut self, agents: usize, span: Span) -> bool {
+        if agents < MAX_AGENTS {
+            return true;
+        }
+        let message = format!("only the first {MAX_AGENTS} agents of a file are read");
+        self.report(TEAM, span, message, "split the file");
+        false
+    }
+
+    /// Reads a file of the project, within the limit of all files that this one names.
+    pub(crate) fn read_other(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+        let bytes = self.files.read(path)?;
+        let left = self.left.get().checked_sub(bytes.len());
+        let left = left.ok_or(ReadFault::TooLarge {
+            bytes: bytes.len() as u64,
+        })?;
+        self.left.set(left);
+        Ok(bytes)
     }
 
     /// Returns the reports, that of this file first.
@@ -180,9 +210,10 @@ impl<'a> FileReader<'a> {
 
     /// Reports keys that are not known, with the nearest known one.
     pub(crate) fn check_keys(&mut self, entries: &[NodeEntry], known: &[&str]) {
-        for (number, entry) in entries.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for entry in entries {
             let key = shown(&entry.key);
-            if entries[..number].iter().any(|other| other.key == entry.key) {
+            if !seen.insert(&*entry.key) {
                 let message = format!("`{key}` occurs twice; the first one counts");
                 self.report(KEY, entry.key_span, message, "remove one of them");
             }
@@ -295,19 +326,21 @@ impl<'a> FileReader<'a> {
         list
     }
 
-    /// Returns a list of names with their spans: a list of texts, or one text with commas.
+    /// Returns a list of names with their spans: a list of texts, or one text with commas. Returns
+    /// `None` only if the key is absent: an empty or wrong value is an empty list.
     pub(crate) fn names(
         &mut self,
         entries: &[NodeEntry],
         key: &str,
     ) -> Option<Vec<(Box<str>, Span)>> {
-        let entry = find(entries, key)?;
+        let entry = entries.iter().find(|entry| &*entry.key == key)?;
         if let Some(text) = entry.value.text() {
             return Some(separated(text, entry.value.span, self.text));
         }
         let Some(items) = entry.value.items() else {
+            // A value that is not understood must not mean "all".
             self.wrong_type(entry, "a list of names");
-            return None;
+            return Some(Vec::new());
         };
         let mut names = Vec::new();
         for item in items {
@@ -345,6 +378,16 @@ impl<'a> FileReader<'a> {
     /// Resolves a path in this file to a path in the project. Reports one that leaves it.
     pub(crate) fn resolve(&mut self, reference: &str, span: Span) -> Option<ResourcePath> {
         let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        self.resolve_in(folder, reference, span)
+    }
+
+    /// Resolves a path that is relative to a folder of the project.
+    pub(crate) fn resolve_in(
+        &mut self,
+        folder: &str,
+        reference: &str,
+        span: Span,
+    ) -> Option<ResourcePath> {
         let resolved = if reference.starts_with(['/', '~']) {
             Err(PathFault::Absolute)
         } else {
@@ -370,7 +413,7 @@ impl<'a> FileReader<'a> {
 
     /// Reads a file that this one names. Reports a file that cannot be read.
     pub(crate) fn open(&mut self, path: &ResourcePath, span: Span) -> Option<String> {
-        let fault = match self.files.read(path.as_str()) {
+        let fault = match self.read_other(path.as_str()) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => return Some(text),
                 Err(_) => "is not UTF-8".to_owned(),

@@ -20,6 +20,8 @@ pub enum NameFault {
     Long,
     /// Contains a control, direction or invisible character.
     Characters,
+    /// Contains `:` or `/`, which separate the parts of qualified names.
+    Separator,
 }
 
 impl NameFault {
@@ -29,6 +31,7 @@ impl NameFault {
             Self::Empty => "is empty",
             Self::Long => "has more than 64 characters",
             Self::Characters => "contains control or invisible characters",
+            Self::Separator => "contains `:` or `/`",
         }
     }
 }
@@ -40,10 +43,16 @@ impl AgentName {
         if text.is_empty() {
             return Err(NameFault::Empty);
         }
-        let is_hidden =
-            |c: char| c.is_control() || prowess_diag::sanitize::is_deceptive(c) || c == '\u{2028}';
+        let is_hidden = |c: char| {
+            c.is_control()
+                || prowess_diag::sanitize::is_deceptive(c)
+                || matches!(c, '\u{2028}' | '\u{2029}')
+        };
         if text.contains(is_hidden) {
             return Err(NameFault::Characters);
+        }
+        if text.contains([':', '/']) {
+            return Err(NameFault::Separator);
         }
         if text.chars().nth(MAX_NAME).is_some() {
             return Err(NameFault::Long);
@@ -213,6 +222,14 @@ impl Selection {
     /// Selects nothing.
     pub fn none() -> Self {
         Self::these(Vec::new())
+    }
+
+    /// Selects the names of a list, in which `*` stands for everything.
+    pub fn listed(names: Vec<Box<str>>) -> Self {
+        if names.iter().any(|name| &**name == "*") {
+            return Self::all();
+        }
+        Self::these(names)
     }
 
     /// Selects these names.

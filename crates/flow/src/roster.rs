@@ -1,5 +1,6 @@
 //! All agents of a project and of a user, and which of them a name refers to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prowess_diag::suggest;
@@ -61,6 +62,11 @@ impl RosterEntry {
         self.file.team.as_ref().filter(|_| self.agent.is_none())
     }
 
+    /// Returns `true` if this is a member of a team, which is addressed below its name.
+    pub fn is_member(&self) -> bool {
+        self.agent.is_some() && self.name.contains('/')
+    }
+
     /// Returns the name that refers to this entry even if another one has the same name.
     pub fn qualified(&self) -> String {
         let (scope, dialect) = (self.scope.as_str(), self.file.dialect.as_str());
@@ -84,13 +90,16 @@ impl AgentRoster {
             .collect();
         files.sort_by_key(|(scope, _)| *scope);
         let mut entries: Vec<RosterEntry> = Vec::new();
+        let mut firsts: BTreeMap<Box<str>, usize> = BTreeMap::new();
         for (scope, file) in files {
             // The session itself leads a roster, whose agents are addressed directly.
             let team = file.team.as_ref().filter(|team| team.entry.is_some());
             let mut add = |name: String, agent| {
-                let shadowed_by = entries.iter().position(|known| *known.name == name);
+                let name: Box<str> = name.into();
+                let shadowed_by = firsts.get(&name).copied();
+                firsts.entry(name.clone()).or_insert(entries.len());
                 entries.push(RosterEntry {
-                    name: name.into(),
+                    name,
                     scope,
                     file: Arc::clone(&file),
                     agent,
@@ -130,6 +139,7 @@ impl AgentRoster {
                 rest.len() < name.len() && rest == &*entry.name
             })
         };
+        // Names contain no colon, so a qualified name is never the name of another agent.
         exact.or_else(qualified).ok_or_else(|| AgentNotFound {
             near: suggest::nearest(name, self.entries.iter().map(|entry| &*entry.name))
                 .map(Into::into),

@@ -6,7 +6,7 @@ use prowess_diag::wording::io_reason;
 use prowess_flow::{AgentFile, AgentScope, Dialect, MAX_FILE, ProjectFiles, read};
 use prowess_spec::ReadFault;
 
-use crate::fs::skill_folders::{Place, project_folders};
+use crate::fs::skill_folders::{Place, project_folders, repository};
 use crate::resource::{ResourceError, SkillFolder};
 
 /// Maximum number of agent files per folder of the table.
@@ -92,11 +92,17 @@ pub struct FoundAgentFile {
 pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
     let home = place.home.as_deref();
     let mut found = Vec::new();
+    let root = repository(&place.current).filter(|root| Some(*root) != home);
     for folder in project_folders(&place.current, home) {
-        search(folder, AgentScope::Project, &mut found);
+        search(
+            root.unwrap_or(folder),
+            folder,
+            AgentScope::Project,
+            &mut found,
+        );
     }
     if let Some(home) = home {
-        search(home, AgentScope::User, &mut found);
+        search(home, home, AgentScope::User, &mut found);
     }
     found
 }
@@ -108,7 +114,22 @@ pub fn read_agent_file(root: &Path, path: &str, dialect: Dialect) -> Result<Agen
     Ok(read(dialect, path, &bytes, &files))
 }
 
-fn search(root: &Path, scope: AgentScope, found: &mut Vec<FoundAgentFile>) {
+/// Reads a text as if it were the content of an agent file below `root`.
+pub fn read_agent_text(
+    root: &Path,
+    path: &str,
+    dialect: Dialect,
+    bytes: &[u8],
+) -> Result<AgentFile, ReadFault> {
+    let files = ProjectFolder::open(root)?;
+    Ok(read(dialect, path, bytes, &files))
+}
+
+/// Searches the places below `folder`. Paths in the files must stay below `root`.
+fn search(root: &Path, folder: &Path, scope: AgentScope, found: &mut Vec<FoundAgentFile>) {
+    let Some(prefix) = folder.strip_prefix(root).ok().and_then(Path::to_str) else {
+        return;
+    };
     let is_here = |place: &&AgentPlace| match scope {
         AgentScope::Project => place.in_project,
         AgentScope::User => place.in_home,
@@ -116,7 +137,12 @@ fn search(root: &Path, scope: AgentScope, found: &mut Vec<FoundAgentFile>) {
     for place in PLACES.iter().filter(is_here) {
         let mut paths = Vec::new();
         let mut entries = 0;
-        collect(root, place.path, place, 0, &mut entries, &mut paths);
+        let top = match (prefix, place.path) {
+            ("", path) => path.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}/{path}"),
+        };
+        collect(root, &top, place, 0, &mut entries, &mut paths);
         paths.sort();
         for path in paths {
             let file = read_agent_file(root, &path, place.dialect)
@@ -140,7 +166,7 @@ fn collect(
     paths: &mut Vec<String>,
 ) {
     let full = root.join(path);
-    if place.path == path && !path.is_empty() && full.is_file() {
+    if depth == 0 && !place.path.is_empty() && full.is_file() {
         paths.push(path.to_owned());
         return;
     }

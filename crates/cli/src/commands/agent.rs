@@ -127,10 +127,8 @@ fn list(
         printer.json(&inspect::agents(entries, &agents.reports))?;
         return Ok(Exit::Done);
     }
-    let is_shown = |entry: &&RosterEntry| {
-        let is_member = entry.team().is_none() && entry.name.contains('/');
-        args.all || (entry.shadowed_by.is_none() && !is_member)
-    };
+    let is_shown =
+        |entry: &&RosterEntry| args.all || (entry.shadowed_by.is_none() && !entry.is_member());
     let shown: Vec<&RosterEntry> = entries.iter().filter(is_shown).collect();
     if shown.is_empty() {
         let hint = "create one in `.claude/agents/NAME.md`";
@@ -257,6 +255,6 @@ fn warn_of_findings(reports: &[FileReport], printer: &Printer) {
     if let Some(first) = paths.first() {
         let files = wording::count(paths.len(), "agent file");
         let command = wording::command(["prowess", "validate", first]);
-        printer.warn(&format!("{files} with findings; run `{command}`"));
+        printer.warn(&format!("{files} with findings; run {command}"));
     }
 }

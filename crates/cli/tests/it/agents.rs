@@ -274,3 +274,57 @@ fn doctor_names_files_of_other_systems() {
     ];
     assert_eq!(other, expected);
 }
+
+/// A project cannot take over a qualified name, or make `doctor` read a device.
+#[test]
+fn project_cannot_take_over_names_or_devices() {
+    let world = project();
+    world.file(
+        ".claude/agents/x.md",
+        "---\nname: user:reviewer\ndescription: Theirs.\n---\nTheirs.\n",
+    );
+    let shown = world.run(&["agent", "show", "user:reviewer", "--json"]);
+    assert_eq!(shown.expect(0).json()["description"], "Mine.");
+    std::os::unix::fs::symlink("/dev/zero", world.path(".planck/config.json")).unwrap();
+    let doctor = world.run(&["doctor", "--json"]).json();
+    assert!(doctor["checks"].is_array());
+}
+
+/// Paths in agent files may use the whole repository, in `agent list` and in `validate`.
+#[test]
+fn repository_is_the_project_of_agent_files() {
+    let world = World::new();
+    world.file(
+        "shared/AGENTS.md",
+        "---\nname: a\ndescription: d\n---\nShared.\n",
+    );
+    world.file(
+        "crew/b.skilled_crew.yaml",
+        "agents:\n  a:\n    instructionsPath: ../shared/AGENTS.md\n",
+    );
+    let shown = world
+        .command(&["agent", "show", "b", "--json"])
+        .dir("crew")
+        .run();
+    assert_eq!(shown.expect(0).json()["prompt"], "Shared.");
+    world
+        .run(&["validate", "crew/b.skilled_crew.yaml"])
+        .expect(0);
+    // Findings that remain are shown by `--diff` too.
+    world.file(
+        ".claude/agents/y.md",
+        "---\nname: y\ndescription: d\ntols: Read\nmaxTurns: x\n---\nY.\n",
+    );
+    let diff = world.run(&[
+        "validate",
+        "--diff",
+        "--unsafe-fixes",
+        ".claude/agents/y.md",
+    ]);
+    assert!(diff.stdout.contains("+tools: Read"), "{}", diff.stdout);
+    assert!(
+        diff.stderr.contains("1 finding has no fix"),
+        "{}",
+        diff.stderr
+    );
+}

@@ -35,7 +35,7 @@ const IGNORED: [(&str, &str); 7] = [
     ("initialPrompt", "pass the task to `prowess agent run`"),
     (
         "permissionMode",
-        "a file cannot change the mode that you set",
+        "a file cannot change the mode that you set, except that `plan` leaves only reading tools",
     ),
     (
         "mcpServers",
@@ -55,52 +55,58 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     agent.limits.turns = reader
         .number(&entries, "maxTurns")
         .and_then(|turns| u32::try_from(turns).ok());
-    let key = if find(&entries, "tools").is_some() {
+    let has = |key: &str| entries.iter().any(|entry| &*entry.key == key);
+    let key = if has("tools") {
         "tools"
     } else {
         "allowedTools"
     };
-    let tools = reader.names(&entries, key).map(bare);
     // `Agent(x)` and `Task(x)` name agents that this one may start.
-    let mut calls = None;
-    let tools = tools.map(|tools| {
-        let mut kept = Vec::new();
-        for tool in tools {
-            match agent_pattern(&tool) {
-                Some(names) => {
-                    let known: &mut Vec<Box<str>> = calls.get_or_insert_with(Vec::new);
-                    known.extend(names.into_iter().map(Box::from));
-                }
-                None => kept.push(tool),
-            }
-        }
-        kept
-    });
-    agent.calls = Selection {
-        only: Some(calls.unwrap_or_default()),
-        without: Vec::new(),
-    };
-    agent.tools = Selection {
-        only: tools.filter(|tools| !tools.iter().any(|tool| &**tool == "*")),
-        without: reader
+    let (tools, calls) = apart(reader.names(&entries, key).map(bare).unwrap_or_default());
+    let (denied, denied_calls) = apart(
+        reader
             .names(&entries, "disallowedTools")
             .map(bare)
             .unwrap_or_default(),
+    );
+    agent.calls = Selection {
+        without: denied_calls,
+        ..Selection::listed(calls)
     };
+    agent.tools = Selection {
+        without: denied,
+        ..if has(key) {
+            Selection::listed(tools)
+        } else {
+            Selection::all()
+        }
+    };
+    let mode = reader.text(&entries, "permissionMode");
+    agent.is_read_only = mode.is_some_and(|mode| mode.trim() == "plan");
     agent.preload = reader
         .names(&entries, "skills")
         .map(bare)
         .unwrap_or_default();
-    if let Some(entry) =
-        find(&entries, "tools").filter(|_| agent.tools.only.as_deref() == Some(&[]))
-    {
+    let is_empty = agent.tools.only.as_deref() == Some(&[]) && agent.calls == Selection::none();
+    let entry = find(&entries, "tools").filter(|entry| entry.value.entries().is_none());
+    if let Some(entry) = entry.filter(|_| is_empty) {
         let message = "`tools` is empty: the agent has no tools";
         let help = "remove the line to give it all tools of the session";
-        if agent.calls.only.as_deref() == Some(&[]) {
-            reader.report(VALUE.as_warning(), entry.key_span, message, help);
-        }
+        reader.report(VALUE.as_warning(), entry.key_span, message, help);
     }
     vec![agent]
+}
+
+/// Separates tools and the agents that `Agent(a, b)` names.
+fn apart(listed: Vec<Box<str>>) -> (Vec<Box<str>>, Vec<Box<str>>) {
+    let (mut tools, mut agents) = (Vec::new(), Vec::new());
+    for tool in listed {
+        match agent_pattern(&tool) {
+            Some(names) => agents.extend(names.into_iter().map(Box::from)),
+            None => tools.push(tool),
+        }
+    }
+    (tools, agents)
 }
 
 /// Returns the agents that `Agent(a, b)` names.

@@ -73,8 +73,9 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Vec<AgentDef> {
     }
     agent.effort = reader.text(&entries, "model_reasoning_effort");
     // An unknown mode must not allow more than the strictest one.
-    agent.is_read_only =
-        mode.is_some_and(|mode| !["workspace-write", "danger-full-access"].contains(&&*mode));
+    let wider = ["workspace-write", "danger-full-access"];
+    let is_wider = mode.is_some_and(|mode| wider.contains(&&*mode));
+    agent.is_read_only = find(&entries, "sandbox_mode").is_some() && !is_wider;
     agent.ignored = reader.ignore(&entries, &IGNORED);
     vec![agent]
 }

@@ -42,10 +42,11 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     reader.check_keys(&entries, &KNOWN);
     agent.ignored = reader.ignore(&entries, &IGNORED);
     // `tools: ['*']` and no `tools` mean every tool.
-    let tools = reader.names(&entries, "tools").map(bare);
-    agent.tools.only = tools.filter(|tools| !tools.iter().any(|tool| &**tool == "*"));
+    if let Some(tools) = reader.names(&entries, "tools") {
+        agent.tools = Selection::listed(bare(tools));
+    }
     if let Some(agents) = reader.names(&entries, "agents") {
-        agent.calls = Selection::these(bare(agents));
+        agent.calls = Selection::listed(bare(agents));
     }
     vec![agent]
 }

@@ -50,8 +50,10 @@ const AGENT_KEYS: [&str; 11] = [
 ];
 const BUDGET_KEYS: [&str; 3] = ["max_turns", "max_cost_usd", "max_wallclock_seconds"];
 
-/// Starts a path in `instructions`.
+/// Starts a line that names a file of instructions.
 const INCLUDE: &str = "@include ";
+/// Maximum depth of files that include others.
+const MAX_INCLUDES: usize = 4;
 
 pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     let Some(entries) = json_object(reader) else {
@@ -60,6 +62,9 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     reader.check_keys(&entries, &CONFIG_KEYS);
     let mut agents: Vec<AgentDef> = Vec::new();
     for item in reader.list(&entries, "subagents").unwrap_or_default() {
+        if !reader.has_room(agents.len(), item.span) {
+            break;
+        }
         let Some(agent) = read_agent(reader, item) else {
             continue;
         };
@@ -112,10 +117,10 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     let name = reader.name(&name, span)?;
     let mut agent = AgentDef::new(name, Dialect::CoreAgent, reader.path, node.span);
     agent.description = reader.text(entries, "description").unwrap_or_default();
-    if let Some(root) = reader.text(entries, "root") {
-        let span = find(entries, "root").map_or(node.span, |entry| entry.value.span);
+    if let Some(entry) = find(entries, "root") {
         // Without the folder, the agent would get the skills of the project.
-        agent.root = Some(reader.resolve(&root, span)?.as_str().into());
+        let root = reader.text(entries, "root")?;
+        agent.root = Some(reader.resolve(&root, entry.value.span)?.as_str().into());
     }
     instructions(reader, entries, &mut agent);
     if let Some(model) = reader.map(entries, "model") {
@@ -152,53 +157,83 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     Some(agent)
 }
 
-/// Reads `instructions`: a text, or `@include FILE`. Without them, `AGENTS.md` of the root counts.
+/// Reads `instructions`, with the files that lines `@include FILE` name. Without them, `AGENTS.md`
+/// of the root counts.
 fn instructions(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut AgentDef) {
-    let Some(text) = reader.text(entries, "instructions") else {
-        if let Some(root) = agent.root.clone() {
-            from_root(reader, &root, agent);
+    let folder = reader
+        .path
+        .rsplit_once('/')
+        .map_or("", |(folder, _)| folder);
+    if let Some(text) = reader.text(entries, "instructions") {
+        let span = find(entries, "instructions").map_or(agent.span, |entry| entry.value.span);
+        let mut included = None;
+        let text = with_includes(reader, &text, folder, span, 0, &mut included);
+        agent.set_prompt(&text);
+        if let Some(path) = included {
+            agent.prompt_source = PromptSource::File(path);
         }
         return;
-    };
-    let Some(file) = text.trim().strip_prefix(INCLUDE) else {
-        agent.set_prompt(&text);
+    }
+    let Some(root) = agent.root.clone() else {
         return;
     };
-    let span = find(entries, "instructions").map_or(agent.span, |entry| entry.value.span);
-    // Relative to the file, or to the project that contains its folder.
-    let outer = format!("../{}", file.trim());
-    let Some(inner) = reader.resolve(file.trim(), span) else {
+    let Ok(path) = ResourcePath::new(&format!("{root}/AGENTS.md")) else {
         return;
     };
-    let is_inner = !matches!(reader.files.read(inner.as_str()), Err(ReadFault::Missing));
-    let path = if is_inner {
-        Some(inner)
-    } else {
-        reader.resolve(&outer, span)
-    };
-    let Some(path) = path else {
+    let span = find(entries, "root").map_or(agent.span, |entry| entry.value.span);
+    // A root may have no instructions.
+    if matches!(reader.files.read(path.as_str()), Err(ReadFault::Missing)) {
         return;
-    };
+    }
     if let Some(text) = reader.open(&path, span) {
+        let text = with_includes(reader, &text, &root, span, 0, &mut None);
         agent.prompt = text.trim().into();
         agent.prompt_source = PromptSource::File(path.as_str().into());
     }
 }
 
-/// Reads `AGENTS.md` of a root.
-fn from_root(reader: &mut FileReader<'_>, root: &str, agent: &mut AgentDef) {
-    let Ok(path) = ResourcePath::new(&format!("{root}/AGENTS.md")) else {
-        return;
-    };
-    match reader.files.read(path.as_str()) {
-        Ok(bytes) => {
-            agent.prompt = String::from_utf8_lossy(&bytes).trim().into();
-            agent.prompt_source = PromptSource::File(path.as_str().into());
+/// Replaces lines `@include FILE` with the file: relative to the folder, or to the one around it.
+/// `first` becomes the path of the first file.
+fn with_includes(
+    reader: &mut FileReader<'_>,
+    text: &str,
+    folder: &str,
+    span: Span,
+    depth: usize,
+    first: &mut Option<Box<str>>,
+) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let Some(file) = line.trim().strip_prefix(INCLUDE).map(str::trim) else {
+            out.push_str(line);
+            continue;
+        };
+        if depth == MAX_INCLUDES {
+            let message = "files include each other too deeply";
+            reader.report(PATH, span, message, "include fewer files");
+            continue;
         }
-        Err(ReadFault::Missing) => {}
-        Err(_) => {
-            let message = format!("`{}` cannot be read", shown(path.as_str()));
-            reader.report(PATH, agent.span, message, "correct its permissions");
-        }
+        let Some(inner) = reader.resolve_in(folder, file, span) else {
+            continue;
+        };
+        let is_inner = !matches!(reader.files.read(inner.as_str()), Err(ReadFault::Missing));
+        let outer = folder.rsplit_once('/').map_or("", |(outer, _)| outer);
+        let path = if is_inner || folder.is_empty() {
+            Some(inner)
+        } else {
+            reader.resolve_in(outer, file, span)
+        };
+        let read = path.and_then(|path| Some((reader.open(&path, span)?, path)));
+        let Some((text, path)) = read else {
+            continue;
+        };
+        first.get_or_insert_with(|| path.as_str().into());
+        let inner = path
+            .as_str()
+            .rsplit_once('/')
+            .map_or("", |(inner, _)| inner);
+        let text = with_includes(reader, &text, inner, span, depth + 1, first);
+        out.push_str(&text);
     }
+    out
 }

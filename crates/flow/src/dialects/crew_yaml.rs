@@ -49,9 +49,15 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     );
     let mut agents: Vec<AgentDef> = Vec::new();
     for entry in reader.map(&entries, "agents").unwrap_or_default() {
+        if !reader.has_room(agents.len(), entry.key_span) {
+            break;
+        }
         let Some(agent) = read_agent(reader, entry) else {
             continue;
         };
+        if agents.iter().any(|known| known.name == agent.name) {
+            continue;
+        }
         agents.push(agent);
     }
     let commands = commands(reader, &entries);
@@ -69,7 +75,7 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
                 |near| format!("did you mean `{near}`?"),
             );
             reader.report(TEAM, span, "`entryPointAgent` names no agent", help);
-            return (agents, None);
+            return Contents::default();
         }
         Some(Some(number)) => number,
         None => 0,

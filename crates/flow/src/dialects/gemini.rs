@@ -3,7 +3,7 @@
 use super::Dialect;
 use super::markdown::{self, MarkdownAgent, bare};
 use crate::file_reader::FileReader;
-use crate::model::AgentDef;
+use crate::model::{AgentDef, Selection};
 
 const KNOWN: [&str; 12] = [
     "name",
@@ -34,8 +34,9 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     };
     reader.check_keys(&entries, &KNOWN);
     agent.ignored = reader.ignore(&entries, &IGNORED);
-    let tools = reader.names(&entries, "tools").map(bare);
-    agent.tools.only = tools.filter(|tools| !tools.iter().any(|tool| &**tool == "*"));
+    if let Some(tools) = reader.names(&entries, "tools") {
+        agent.tools = Selection::listed(bare(tools));
+    }
     agent.limits.turns = reader
         .number(&entries, "max_turns")
         .and_then(|turns| u32::try_from(turns).ok());

@@ -87,14 +87,17 @@ impl Dialect {
             _ if file.ends_with(".skilled_crew.yaml") || file.ends_with(".skilled_crew.yml") => {
                 Some(Self::SkilledCrew)
             }
-            _ if file.ends_with(".agent.md") => Some(Self::Copilot),
             _ if ending == Some("toml") && below(&[".codex", "agents"]) => Some(Self::Codex),
             _ if !is_markdown => None,
             _ if below(&[".claude", "agents"]) => Some(Self::Claude),
             _ if below(&[".gemini", "agents"]) => Some(Self::Gemini),
-            _ if below(&[".opencode", "agent"]) || below(&[".opencode", "agents"]) => {
+            _ if [".opencode", "opencode"]
+                .iter()
+                .any(|top| below(&[top, "agent"]) || below(&[top, "agents"])) =>
+            {
                 Some(Self::OpenCode)
             }
+            _ if file.ends_with(".agent.md") => Some(Self::Copilot),
             _ => None,
         }
     }

@@ -1,9 +1,11 @@
 //! `OpenCode`: `.opencode/agent/*.md` and `.opencode/agents/*.md`.
 
 use super::Dialect;
-use super::markdown::{self, MarkdownAgent, bare};
-use crate::file_reader::{FileReader, VALUE, find};
+use super::markdown::{self, MarkdownAgent};
+use crate::file_reader::{FileReader, VALUE, find, shown};
 use crate::model::AgentDef;
+use crate::tree::{Node, NodeEntry};
+use prowess_diag::wording;
 
 const KNOWN: [&str; 14] = [
     "name",
@@ -23,10 +25,7 @@ const KNOWN: [&str; 14] = [
 ];
 
 /// Keys without effect, and what serves their purpose here.
-const IGNORED: [(&str, &str); 2] = [
-    ("permission", "rules belong to your own settings"),
-    ("variant", "choose the effort with `--effort`"),
-];
+const IGNORED: [(&str, &str); 1] = [("variant", "choose the effort with `--effort`")];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     let Some(MarkdownAgent { entries, mut agent }) =
@@ -43,28 +42,58 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
             .turns
             .or(turns.and_then(|turns| u32::try_from(turns).ok()));
     }
-    let Some(entry) = find(&entries, "tools") else {
-        return vec![agent];
-    };
-    let Some(map) = entry.value.entries() else {
-        agent.tools.only = reader.names(&entries, "tools").map(bare);
-        return vec![agent];
-    };
-    // A map from tools to `true` or `false`; `"*": false` leaves only the others.
-    let (mut only, mut without, mut is_all) = (Vec::new(), Vec::new(), true);
-    for tool in map {
-        match (&*tool.key, tool.value.text()) {
-            ("*", Some("false")) => is_all = false,
-            ("*", Some("true")) => {}
-            (name, Some("true")) => only.push(name.into()),
-            (name, Some("false")) => without.push(name.into()),
-            _ => {
-                let message = "a tool is switched with `true` or `false`";
-                reader.report(VALUE, tool.value.span, message, "write `true` or `false`");
-            }
+    for (key, on, off) in [
+        ("tools", &["true"][..], "false"),
+        ("permission", &["allow", "ask"][..], "deny"),
+    ] {
+        if let Some(entry) = find(&entries, key) {
+            switch(reader, entry, (on, off), &mut agent);
         }
     }
-    agent.tools.only = (!is_all).then_some(only);
-    agent.tools.without = without;
     vec![agent]
+}
+
+/// Reads a map from tools to values that switch them on or off. `"*"` switches all others. What is
+/// not understood is off.
+fn switch(
+    reader: &mut FileReader<'_>,
+    entry: &NodeEntry,
+    (on, off): (&[&str], &str),
+    agent: &mut AgentDef,
+) {
+    let Some(map) = entry.value.entries() else {
+        let items = entry.value.items();
+        if items.is_none() {
+            reader.wrong_type(entry, "a map of tools");
+        }
+        let names = items.unwrap_or_default().iter().filter_map(Node::text);
+        agent.tools.only = Some(names.map(Box::from).collect());
+        return;
+    };
+    let mut enabled = Vec::new();
+    let mut is_all = true;
+    for tool in map {
+        let word = tool.value.text().map(str::to_ascii_lowercase);
+        let is_on = match word.as_deref() {
+            Some(word) if on.contains(&word) => true,
+            Some(word) if word == off => false,
+            // Rules for single commands: the gate decides about each of them.
+            None if tool.value.entries().is_some() => true,
+            _ => {
+                let known = on.iter().copied().chain([off]).map(wording::tick);
+                let help = format!("write {}; the tool is left out", wording::either(known));
+                let message = format!("`{}` has an unknown value", shown(&tool.key));
+                reader.report(VALUE, tool.value.span, message, help);
+                false
+            }
+        };
+        match (&*tool.key, is_on) {
+            ("*", is_on) => is_all = is_on,
+            (name, true) => enabled.push(name.into()),
+            (name, false) => agent.tools.without.push(name.into()),
+        }
+    }
+    if !is_all {
+        agent.tools.only = Some(enabled);
+    }
 }

@@ -75,6 +75,9 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     let mut leaders: Vec<(usize, Span)> = Vec::new();
     let mut is_solo = false;
     for member in members {
+        if !reader.has_room(agents.len(), member.span) {
+            break;
+        }
         let Some(Member { agent, role }) = read_member(reader, member) else {
             continue;
         };
@@ -104,8 +107,9 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
             None
         }
     };
+    // Without a leader the members are no team, and they were not meant to be used alone.
     let (Some(name), Some(entry)) = (name, entry) else {
-        return (agents, None);
+        return Contents::default();
     };
     if !is_solo {
         let leader = agents[entry].name.clone();

@@ -64,6 +64,8 @@ fn files_are_recognised_by_their_path() {
         (".claude/agents/a.md", Some(Dialect::Claude)),
         ("x/.claude/agents/sub/a.md", Some(Dialect::Claude)),
         (".claude/agents/README.md", None),
+        (".claude/agents/a.agent.md", Some(Dialect::Claude)),
+        (".config/opencode/agent/a.md", Some(Dialect::OpenCode)),
         (".claude/commands/a.md", None),
         (".github/agents/a.agent.md", Some(Dialect::Copilot)),
         (".opencode/agent/a.md", Some(Dialect::OpenCode)),
@@ -131,11 +133,16 @@ fn tools_of_claude_agents() {
     );
     let without = tools("disallowedTools: Bash\n").0;
     assert!(without.tools.contains("Read") && !without.tools.contains("Bash"));
-    let (_, found) = tools("tools: {a: 1}\n");
+    let (wrong, found) = tools("tools: {a: 1}\n");
+    assert_eq!(wrong.tools, Selection::none());
     assert_eq!(
-        found,
-        ["agent-value at 4: `tools` is a map, not a list of names"]
+        found[0],
+        "agent-value at 4: `tools` is a map, not a list of names"
     );
+    assert_eq!(tools("tools:\n").0.tools, Selection::none());
+    let all = tools("tools: Agent, Read\ndisallowedTools: Agent(x)\n").0;
+    assert!(all.calls.contains("y") && !all.calls.contains("x"));
+    assert!(tools("permissionMode: plan\n").0.is_read_only);
 }
 
 #[test]
@@ -201,15 +208,17 @@ fn opencode_switches_tools_with_a_map() {
     assert_eq!(names(&agent.tools).unwrap(), ["github-triage"]);
     assert_eq!(agent.model.spec(), "opencode/gpt-5");
     assert_eq!(findings(&file), Vec::<String>::new());
-    let file = read_at(
-        ".opencode/agent/a.md",
-        "---\ntools:\n  bash: false\n  write: no\n---\n",
-    );
-    assert_eq!(only(&file).tools.without, ["bash".into()]);
+    let text = "---\ntools:\n  bash: False\n  write: no\npermission:\n  edit: deny\n  read: allow\n  bash:\n    \"git *\": allow\n---\n";
+    let file = read_at(".opencode/agent/a.md", text);
+    let without = ["bash".into(), "write".into(), "edit".into()];
+    assert_eq!(only(&file).tools.without, without);
     assert_eq!(
         findings(&file),
-        ["agent-value at 4: a tool is switched with `true` or `false`"]
+        ["agent-value at 4: `write` has an unknown value"]
     );
+    let text = "---\npermission:\n  \"*\": deny\n  read: allow\n---\n";
+    let file = read_at(".opencode/agent/a.md", text);
+    assert_eq!(names(&only(&file).tools).unwrap(), ["read"]);
 }
 
 #[test]
@@ -235,6 +244,11 @@ fn codex_role_is_read() {
             "agent-key at 2: unknown key `modell`"
         ]
     );
+    let file = read_at(
+        ".codex/agents/a.toml",
+        "sandbox_mode = [\"workspace-write\"]\n",
+    );
+    assert!(only(&file).is_read_only);
     let file = read_at(".codex/agents/a.toml", "x = [\n");
     assert!(file.agents.is_empty());
     assert!(
@@ -312,7 +326,7 @@ fn bad_member_of_a_team_is_skipped() {
     assert!(!found[1].contains('\u{1b}'), "{found:?}");
 
     let (file, found) = team(&[&member("")]);
-    assert!(file.team.is_none());
+    assert!(file.team.is_none() && file.agents.is_empty());
     assert_eq!(
         found,
         ["agent-team at 1: no member has the type `orchestrator`"]
@@ -491,6 +505,68 @@ fn core_agent_subagents_are_read() {
     );
     assert_eq!(own.skills, Selection::none());
     assert_eq!(file.team.unwrap().kind, TeamKind::Roster);
+}
+
+/// A value that is not understood never gives an agent more than the file says.
+#[test]
+fn wrong_values_select_nothing() {
+    for key in ["tools", "mcp", "skills"] {
+        let text = format!("{{\"subagents\": [{{\"name\": \"a\", \"{key}\": {{}}}}]}}");
+        let file = read_at(".agents/config.json", &text);
+        let agent = only(&file);
+        let none = [&agent.tools, &agent.servers, &agent.skills]
+            .into_iter()
+            .filter(|selection| **selection == Selection::none());
+        assert_eq!((none.count(), findings(&file).len()), (1, 1), "{key}");
+    }
+    let text = "{\"subagents\": [{\"name\": \"a\", \"root\": []}]}";
+    assert!(read_at(".agents/config.json", text).agents.is_empty());
+}
+
+#[test]
+fn included_instructions_are_read() {
+    let text = "{\"subagents\": [{\"name\": \"own\", \"root\": \"../cluster\"},\n{\"name\": \"b\", \"instructions\": \"Begin.\\n@include SOUL.md\\nEnd.\"},\n{\"name\": \"c\", \"instructions\": \"@include loop.md\"}]}";
+    let files = files([
+        ("cluster/AGENTS.md", "@include SOUL.md\nMore.\n"),
+        ("cluster/SOUL.md", "Inner soul.\n"),
+        ("SOUL.md", "Soul.\n"),
+        ("loop.md", "@include loop.md\n"),
+    ]);
+    let file = read_with(".agents/config.json", text, &files);
+    let prompts: Vec<&str> = file.agents.iter().map(|agent| &*agent.prompt).collect();
+    assert_eq!(prompts, ["Inner soul.\nMore.", "Begin.\nSoul.\nEnd.", ""]);
+    assert_eq!(
+        findings(&file),
+        ["agent-path at 3: files include each other too deeply"]
+    );
+}
+
+#[test]
+fn number_of_agents_and_bytes_is_bounded() {
+    let member = |name: &str| {
+        format!(
+            "{{\"type\": \"{name}\", \"provider\": \"p\", \"model_id\": \"m\", \"system_prompt\": \"big.md\"}}"
+        )
+    };
+    let mut members = vec![member("orchestrator")];
+    members.extend((0..300).map(|number| member(&format!("w{number}"))));
+    let text = format!("{{\"members\": [{}]}}", members.join(",\n"));
+    let big: &'static str = Box::leak("x".repeat(1_000_000).into_boxed_str());
+    let file = read_with(
+        ".planck/teams/dev/TEAM.json",
+        &text,
+        &files([(".planck/teams/dev/big.md", big)]),
+    );
+    assert_eq!(file.agents.len(), 256);
+    let bytes: usize = file.agents.iter().map(|agent| agent.prompt.len()).sum();
+    assert!(bytes <= 8 * 1024 * 1024, "{bytes}");
+    let found = findings(&file);
+    assert!(
+        found
+            .iter()
+            .any(|one| one.contains("only the first 256 agents")),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -4,13 +4,26 @@ use std::path::{Path, PathBuf};
 
 use prowess_diag::{Diagnostic, FileReport, fix};
 use prowess_flow::{AgentFile, Dialect};
-use prowess_registry::{read_agent_file, repository};
+use prowess_registry::{read_agent_file, read_agent_text, repository};
 use prowess_spec::ReadFault;
 
 use crate::validate::job::ValidationJob;
 
 /// Maximum number of rounds of fixes. A fix may reveal another finding.
 const MAX_ROUNDS: usize = 8;
+
+/// Folders of a project in which systems keep agents.
+const MARKERS: [&str; 9] = [
+    ".agents",
+    ".claude",
+    ".codex",
+    ".config",
+    ".copilot",
+    ".gemini",
+    ".github",
+    ".opencode",
+    ".planck",
+];
 
 /// Returns `true` if a path is that of an agent file, such as `.claude/agents/a.md` or `TEAM.json`.
 pub fn is_agent_file(path: &Path) -> bool {
@@ -29,13 +42,18 @@ pub(super) struct AgentTarget {
 impl AgentTarget {
     /// Returns `None` if a path is not that of an agent file.
     pub(super) fn new(path: &Path) -> Option<Self> {
-        let path = path.is_file().then(|| path.canonicalize().ok())??;
-        let dialect = Dialect::of(path.to_str()?)?;
+        let given = path.is_file().then(|| std::path::absolute(path).ok())??;
+        let dialect = Dialect::of(given.to_str()?)?;
+        let path = given
+            .parent()?
+            .canonicalize()
+            .ok()?
+            .join(given.file_name()?);
         let folder = path.parent()?;
         // Without a repository, the folder that contains `.claude` and the like is the project.
         let marker = |folder: &&Path| {
             let name = folder.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with('.'))
+            name.is_some_and(|name| MARKERS.contains(&name))
         };
         let root = repository(folder).or_else(|| {
             let hidden = folder.ancestors().find(marker)?;
@@ -52,6 +70,13 @@ impl AgentTarget {
 
     pub(super) fn read(&self) -> Result<AgentFile, ReadFault> {
         read_agent_file(&self.root, &self.path, self.dialect)
+    }
+
+    /// Returns the findings about another text of the file.
+    pub(super) fn read_text(&self, bytes: &[u8]) -> Vec<FileReport> {
+        read_agent_text(&self.root, &self.path, self.dialect, bytes)
+            .map(|file| file.reports)
+            .unwrap_or_default()
     }
 
     /// Applies the fixes that a job wants to the text of the file itself. Returns the new text and
@@ -75,23 +100,13 @@ impl AgentTarget {
             }
             text = next;
             applied.extend(rules);
-            let read = prowess_flow::read(self.dialect, &self.path, text.as_bytes(), &NoFiles);
-            findings = read
-                .reports
+            findings = self
+                .read_text(text.as_bytes())
                 .into_iter()
                 .filter(|report| report.path == self.path)
                 .flat_map(|report| report.diagnostics)
                 .collect();
         }
         (!applied.is_empty()).then_some((text, applied))
-    }
-}
-
-/// Provides no files: fixes concern only the text itself.
-struct NoFiles;
-
-impl prowess_flow::ProjectFiles for NoFiles {
-    fn read(&self, _: &str) -> Result<Vec<u8>, ReadFault> {
-        Err(ReadFault::Missing)
     }
 }

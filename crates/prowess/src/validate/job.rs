@@ -314,9 +314,9 @@ impl<S: Presenter> Run<'_, S> {
                 continue;
             }
             self.lock().fixed_files.push(fixed_file);
-            let left = target.read().map(|file| file.reports).unwrap_or_default();
+            let left = target.read_text(text.as_bytes());
             let left = left.into_iter().find(|report| *report.path == *read.path);
-            if let Some(left) = left.filter(|_| self.job.action == ValidationAction::Fix) {
+            if let Some(left) = left {
                 let text = left.text.as_deref();
                 self.record(&file, shown, text, left.diagnostics);
             }

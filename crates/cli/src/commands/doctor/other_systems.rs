@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use prowess_diag::{Severity, sanitize, wording};
 use prowess_flow::json_keys;
 use prowess_registry::agent_files;
+use prowess_registry::resource::SkillFolder;
 
 use super::health::{Check, State};
 use crate::env::Environment;
@@ -113,7 +114,7 @@ pub(super) fn checks(environment: &Environment, show: &dyn Fn(&Path) -> String) 
         let homes = home.filter(|home| file.in_home && project != Some(home));
         for root in project.into_iter().chain(homes) {
             let path = root.join(file.path);
-            checks.extend(not_read(file, &path, show));
+            checks.extend(not_read(file, root, &path, show));
         }
     }
     for (ending, hint) in ENDINGS {
@@ -161,22 +162,28 @@ fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Chec
             let path = show(&found.root.join(&*found.file.path));
             let text = format!("{path}: {}", wording::count(errors, "error"));
             let hint = wording::command(["prowess", "validate", &path]);
-            checks.push(Check::new("agents", State::Odd, text).hint(format!("run `{hint}`")));
+            checks.push(Check::new("agents", State::Odd, text).hint(format!("run {hint}")));
         }
     }
     checks
 }
 
 /// Reports a file, or the keys of it, that are not read.
-fn not_read(file: &OtherFile, path: &Path, show: &dyn Fn(&Path) -> String) -> Option<Check> {
-    let facts = std::fs::metadata(path).ok()?;
+fn not_read(
+    file: &OtherFile,
+    root: &Path,
+    path: &Path,
+    show: &dyn Fn(&Path) -> String,
+) -> Option<Check> {
+    path.symlink_metadata().ok()?;
     let shown = show(path);
     if file.keys.is_empty() {
         let text = format!("{shown}: not read");
         return Some(Check::new("other", State::Odd, text).hint(file.hint));
     }
-    let text = (facts.len() <= MOST).then(|| std::fs::read_to_string(path).ok())??;
-    let keys = json_keys(&text)?;
+    // A project may link to anything: read a bounded regular file below it.
+    let bytes = SkillFolder::open(root).ok()?.bytes(file.path, MOST).ok()?;
+    let keys = json_keys(std::str::from_utf8(&bytes).ok()?)?;
     let ignored = file
         .keys
         .iter()
