@@ -5,7 +5,7 @@ use prowess_spec::parse;
 
 use crate::Dialect;
 use crate::file_reader::{FileReader, NAME, VALUE, find};
-use crate::model::{AgentDef, AgentName, ModelChoice};
+use crate::model::{AgentDef, AgentName, ModelChoice, NameFault};
 use crate::tree::{NodeEntry, entries_from_yaml};
 
 /// A Markdown file: its frontmatter, and an agent with what all systems share.
@@ -58,14 +58,22 @@ fn name(
     dialect: Dialect,
     ending: &str,
 ) -> Option<AgentName> {
+    let mut given = None;
     if let Some(entry) = find(entries, "name") {
         let span = entry.value.span;
         let text = reader.text(entries, "name")?;
-        return reader.name(&text, span);
+        if AgentName::new(&text) != Err(NameFault::Separator) {
+            return reader.name(&text, span);
+        }
+        given = Some(span);
     }
     let file = reader.path.rsplit('/').next().unwrap_or_default();
     let stem = file.strip_suffix(ending).unwrap_or(file);
-    if dialect != Dialect::OpenCode {
+    if let Some(span) = given {
+        let message = "the name contains `:` or `/`: the name of the file is used";
+        let help = "these characters separate the parts of qualified names";
+        reader.report(NAME.as_warning(), span, message, help);
+    } else if dialect != Dialect::OpenCode {
         let message = "`name` is missing: the name of the file is used";
         let help = format!("add a line `name: {}`", crate::file_reader::shown(stem));
         reader.report(NAME.as_warning(), Span::at(0), message, help);

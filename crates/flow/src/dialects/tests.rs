@@ -185,6 +185,17 @@ fn file_without_frontmatter_has_the_name_of_the_file() {
 }
 
 #[test]
+fn name_with_separators_is_replaced_by_that_of_the_file() {
+    let text = "---\nname: \"Expert: Vue/React\"\ndescription: d\n---\nx\n";
+    let file = read_at(".github/agents/vue.agent.md", text);
+    assert_eq!(only(&file).name.as_str(), "vue");
+    assert_eq!(
+        findings(&file),
+        ["agent-name at 2: the name contains `:` or `/`: the name of the file is used"]
+    );
+}
+
+#[test]
 fn copilot_and_gemini_agents_are_read() {
     let text = "---\nname: Planner\ndescription: Plans.\nmodel: GPT-4.1\ntools: ['search', 'github/*']\nargument-hint: what\n---\nPlan.\n";
     let file = read_at(".github/agents/planner.agent.md", text);
