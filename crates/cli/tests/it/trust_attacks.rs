@@ -10,21 +10,21 @@ use crate::world::{DESCRIPTION, World};
 const NAMES: [&str; 2] = [r"rel\x41", r"rel\x5Cx41"];
 
 /// Returns a world whose project is a repository, with a sandbox that works everywhere.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let world = World::new();
     world.folder(".git");
     settings(&world, "");
     world
 }
 
-fn settings(world: &World, permissions: &str) {
+pub(crate) fn settings(world: &World, permissions: &str) {
     world.file(
         "~/config.toml",
         format!("[sandbox]\nstrength = 'best-effort'\n[permissions]\n{permissions}"),
     );
 }
 
-fn skill(name: &str, tools: &str, body: &str) -> String {
+pub(crate) fn skill(name: &str, tools: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: {DESCRIPTION}\nallowed-tools: {tools}\n---\n{body}\n")
 }
 

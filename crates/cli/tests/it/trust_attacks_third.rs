@@ -4,25 +4,8 @@ use serde_json::{Value, json};
 
 use crate::audit::Client;
 use crate::terminal::on_terminal_with;
+use crate::trust_attacks::{settings, skill, world};
 use crate::world::{DESCRIPTION, World};
-
-fn world() -> World {
-    let world = World::new();
-    world.folder(".git");
-    settings(&world, "");
-    world
-}
-
-fn settings(world: &World, permissions: &str) {
-    world.file(
-        "~/config.toml",
-        format!("[sandbox]\nstrength = 'best-effort'\n[permissions]\n{permissions}"),
-    );
-}
-
-fn skill(name: &str, tools: &str, body: &str) -> String {
-    format!("---\nname: {name}\ndescription: {DESCRIPTION}\nallowed-tools: {tools}\n---\n{body}\n")
-}
 
 /// Trusts a skill as it is, and returns what was shown.
 fn trust(world: &World, name: &str) -> Value {

@@ -32,7 +32,7 @@ const IGNORED: [(&str, &str); 7] = [
     ("memory", "an agent keeps nothing between sessions"),
     ("background", "the caller decides whether it waits"),
     ("isolation", "commands run in the sandbox of the session"),
-    ("initialPrompt", "pass the task to `prowess agent run`"),
+    ("initialPrompt", "agents of files are not started yet"),
     (
         "permissionMode",
         "a file cannot change the mode that you set, except that `plan` leaves only reading tools",

@@ -26,7 +26,7 @@ const KNOWN: [&str; 11] = [
 const IGNORED: [(&str, &str); 3] = [
     (
         "mcp_servers",
-        "configure the servers with `prowess mcp add`",
+        "put the servers into `.mcp.json` or into your own settings",
     ),
     ("skills", "the agent sees the skills of the session"),
     (

@@ -27,10 +27,10 @@ const KNOWN: [&str; 15] = [
 const IGNORED: [(&str, &str); 3] = [
     (
         "mcp-servers",
-        "configure the servers with `prowess mcp add`",
+        "put the servers into `.mcp.json` or into your own settings",
     ),
-    ("handoffs", "agents are started with `call_agent`"),
-    ("agent", "agents are started with `call_agent`"),
+    ("handoffs", "agents of files are not started yet"),
+    ("agent", "agents of files are not started yet"),
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {

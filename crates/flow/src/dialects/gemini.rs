@@ -23,7 +23,7 @@ const KNOWN: [&str; 12] = [
 /// Keys without effect, and what serves their purpose here.
 const IGNORED: [(&str, &str); 1] = [(
     "mcp_servers",
-    "configure the servers with `prowess mcp add`",
+    "put the servers into `.mcp.json` or into your own settings",
 )];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {

@@ -1245,20 +1245,23 @@ fn deny_rules_look_into_more_wrappers() {
     }
 }
 
+/// Returns the verdict about a script with one argument, of a trusted skill with bare `Bash`.
+fn script_verdict(deny: &[&str], script: &str) -> Verdict {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let bound = BoundScript {
+        script,
+        display: script,
+        positionals: &["v"],
+        variables: &[],
+    };
+    let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
+    outcome.decision().verdict
+}
+
 /// A trusted skill with bare `Bash` may run a script, but code in it is judged as on a plain line.
 #[test]
 fn loops_do_not_hide_code_from_bans() {
-    let tools = PermissionRules::of_skill("x", "Bash", "");
-    let verdict = |deny: &[&str], script: &str| {
-        let bound = BoundScript {
-            script,
-            display: script,
-            positionals: &["v"],
-            variables: &[],
-        };
-        let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
-        outcome.decision().verdict
-    };
+    let verdict = script_verdict;
     for line in [
         "python3 -c 'import os; os.system(\"rm x\")'",
         "perl -e 'system(\"rm x\")'",
@@ -1483,17 +1486,7 @@ fn file_rules_cover_redirections_in_scripts() {
 
 #[test]
 fn loops_do_not_hide_scripts_and_programs_from_rules() {
-    let tools = PermissionRules::of_skill("x", "Bash", "");
-    let verdict = |deny: &[&str], script: &str| {
-        let bound = BoundScript {
-            script,
-            display: script,
-            positionals: &["v"],
-            variables: &[],
-        };
-        let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
-        outcome.decision().verdict
-    };
+    let verdict = script_verdict;
     for script in [
         r#"for i in 1; do bash -c '"$@"' _ rm x; done"#,
         "for a in rm; do env $a x; done",

@@ -204,7 +204,7 @@ fn cancelling_ends_it_from_another_thread() {
             .run(&approved("sleep 100"), &place.profile, options);
         match next {
             Ok(next) => assert_eq!(next.stopped, Some(Stopped::Cancelled)),
-            // The helper of the first run may still hold the lock of the folder.
+            // Another run may hold the lock of a folder, and is not waited for.
             Err(error) => assert!(matches!(error, ExecError::Cancelled), "{error}"),
         }
     }
