@@ -208,6 +208,10 @@ fn agent_files_are_validated_and_fixed() {
             || text.contains("description: 'Use it when: asked. Context: none'"),
         "{text}"
     );
+    // Each hint to a command works: these rules have no page.
+    world.file(".planck/teams/dev/TEAM.json", "{");
+    let broken = world.run(&["validate", ".planck/teams/dev/TEAM.json"]);
+    assert!(!broken.expect(1).stdout.contains("prowess explain"));
     let sarif = world.run(&["validate", "--format", "sarif", "bluesky.skilled_crew.yaml"]);
     sarif.expect(0);
 }
