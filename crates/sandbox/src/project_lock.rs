@@ -150,21 +150,23 @@ mod tests {
         for folder in [&inner, &other] {
             std::fs::create_dir_all(folder).unwrap();
         }
-        let lock = |folder: &PathBuf| {
+        let lock = |folder: &PathBuf, wait: Duration| {
             let folders = std::slice::from_ref(folder);
-            ProjectLock::acquire(folders, Duration::ZERO, None)
+            ProjectLock::acquire(folders, wait, None)
         };
+        // A process that another test forks has the descriptor of a lock until it executes its program.
+        let free = Duration::from_mins(1);
         for (first, second) in [(&outer, &inner), (&inner, &outer), (&inner, &inner)] {
-            let held = lock(first).unwrap();
-            let error = lock(second).unwrap_err();
+            let held = lock(first, free).unwrap();
+            let error = lock(second, Duration::ZERO).unwrap_err();
             assert!(matches!(&error, ExecError::Busy { .. }), "{error}");
             let process = std::process::id().to_string();
             if cfg!(target_os = "linux") {
                 assert!(error.to_string().contains(&process), "{error}");
             }
-            assert!(lock(&other).is_ok());
+            assert!(lock(&other, free).is_ok());
             drop(held);
-            assert!(lock(second).is_ok());
+            assert!(lock(second, free).is_ok());
         }
     }
 
