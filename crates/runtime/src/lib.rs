@@ -8,6 +8,7 @@
 
 mod agents;
 mod background;
+mod child;
 mod decision_log;
 mod engine;
 mod error;

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use crate::background::MAX_BACKGROUND;
+use crate::child::ChildRun;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
@@ -516,7 +517,8 @@ impl Session {
             );
             (ToolResult::of(call, text), None)
         } else {
-            match Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await {
+            let child = ChildRun::Skill(Box::new(sub));
+            match self.run_child(call, child, cancel).await {
                 Ok(finished) => {
                     let (text, is_error) = subrun::report(&snapshot.name, &finished);
                     let result = ToolResult {

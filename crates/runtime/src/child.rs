@@ -1,0 +1,33 @@
+//! Runs that a tool call starts in a conversation of their own.
+
+use prowess_agent::ToolCall;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::RuntimeError;
+use crate::outcome::FinishedRun;
+use crate::session::Session;
+use crate::subrun::{self, SubRun};
+
+/// A run that a tool call starts.
+#[derive(Debug)]
+pub(crate) enum ChildRun {
+    /// A skill.
+    Skill(Box<SubRun>),
+}
+
+impl Session {
+    /// Runs the child of a call to its end, with at most the permissions of this session.
+    pub(crate) async fn run_child(
+        &mut self,
+        _call: &ToolCall,
+        child: ChildRun,
+        cancel: &CancellationToken,
+    ) -> Result<FinishedRun, RuntimeError> {
+        let context = self.confined();
+        match child {
+            ChildRun::Skill(sub) => {
+                Box::pin(subrun::run_in(&self.engine, &context, *sub, cancel)).await
+            }
+        }
+    }
+}
