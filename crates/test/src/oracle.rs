@@ -259,3 +259,40 @@ pub fn tool_tokens_hold(text: &str) {
         }
     }
 }
+
+/// Every dialect reads any bytes as agents: names are valid, every span is within the text that its
+/// report shows, and no path outside the project is requested.
+pub fn agents_hold(bytes: &[u8]) {
+    struct Requests(std::cell::RefCell<Vec<String>>);
+    impl prowess_flow::ProjectFiles for Requests {
+        fn read(&self, path: &str) -> Result<Vec<u8>, prowess_spec::ReadFault> {
+            self.0.borrow_mut().push(path.to_owned());
+            Ok(b"---\nname: x\n---\n@include other.md\n".to_vec())
+        }
+    }
+    for dialect in prowess_flow::Dialect::ALL {
+        let files = Requests(std::cell::RefCell::default());
+        let file = prowess_flow::read(dialect, "folder/file", bytes, &files);
+        for agent in &file.agents {
+            let name = agent.name.as_str();
+            assert!(
+                prowess_flow::AgentName::new(name).is_ok(),
+                "{name:?} of {bytes:?}"
+            );
+        }
+        for report in &file.reports {
+            for one in &report.diagnostics {
+                let span = one.span.unwrap_or_default();
+                let found = report.text().get(span.range());
+                assert!(
+                    found.is_some() || report.text.is_none(),
+                    "{one:?} of {bytes:?}"
+                );
+            }
+        }
+        for path in files.0.into_inner() {
+            let is_inside = !path.starts_with('/') && path.split('/').all(|part| part != "..");
+            assert!(is_inside, "{path:?} of {bytes:?}");
+        }
+    }
+}

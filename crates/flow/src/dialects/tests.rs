@@ -613,20 +613,3 @@ fn hostile_files_are_refused_with_a_finding() {
         ["agent-syntax at 1: the file is not UTF-8"]
     );
 }
-
-proptest::proptest! {
-    #[test]
-    fn any_bytes_are_accepted(bytes: Vec<u8>, text in "[-{}\\[\\]\":, a-z\n#]{0,200}") {
-        for dialect in Dialect::ALL {
-            for bytes in [&*bytes, text.as_bytes()] {
-                let file = read(dialect, "x/y", bytes, &Files::default());
-                for report in &file.reports {
-                    for one in &report.diagnostics {
-                        let span = one.span.unwrap_or_default();
-                        proptest::prop_assert!(report.text().get(span.range()).is_some());
-                    }
-                }
-            }
-        }
-    }
-}
