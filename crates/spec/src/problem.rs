@@ -55,7 +55,7 @@ pub enum ProblemKind {
         message: String,
         /// Title of the fix.
         title: &'static str,
-        /// Edits that repair the file.
+        /// Edits that repair the file; empty if together they would change other values.
         edits: Vec<TextEdit>,
         /// Confidence that the repair matches the author's intent.
         applicability: Applicability,

@@ -35,6 +35,55 @@ pub(crate) struct Recovered {
 /// Recovers entries from frontmatter that is invalid as a whole. If `only` is set, skips other
 /// keys.
 pub(crate) fn recover(text: &str, base: usize, only: Option<&[&str]>) -> Recovered {
+    let mut result = recover_entries(text, base, only);
+    if !is_stable(&result, text, base) {
+        for problem in &mut result.problems {
+            if let ProblemKind::YamlRepaired { edits, .. } = &mut problem.kind {
+                edits.clear();
+            }
+        }
+    }
+    result
+}
+
+/// Returns `true` if the text with all edits has the recovered entries. Each entry is repaired
+/// alone, and in rare cases the edit of one changes how the next one is read.
+fn is_stable(result: &Recovered, text: &str, base: usize) -> bool {
+    let edits = result.problems.iter().filter_map(|problem| {
+        let ProblemKind::YamlRepaired { edits, .. } = &problem.kind else {
+            return None;
+        };
+        let own = edits.iter().map(|edit| TextEdit {
+            span: Span::new(
+                edit.span.start as usize - base,
+                edit.span.end as usize - base,
+            ),
+            replacement: edit.replacement.clone(),
+        });
+        Some(prowess_diag::Fix::safe("", own.collect()))
+    });
+    let fixes: Vec<prowess_diag::Fix> = edits.collect();
+    if fixes.is_empty() {
+        return true;
+    }
+    let (repaired, applied) = prowess_diag::fix::apply(text, &fixes);
+    let again = match full::read(&repaired, 0) {
+        Ok(document) => {
+            let mut again = Recovered::default();
+            keep(&mut again, document, None);
+            again
+        }
+        Err(_) => recover_entries(&repaired, 0, None),
+    };
+    let same = |(one, two): (&YamlEntry<'_>, &YamlEntry<'_>)| {
+        one.key == two.key && one.value.same(&two.value)
+    };
+    applied == fixes.len()
+        && again.entries.len() == result.entries.len()
+        && again.entries.iter().zip(&result.entries).all(same)
+}
+
+fn recover_entries(text: &str, base: usize, only: Option<&[&str]>) -> Recovered {
     let mut result = Recovered::default();
     if only.is_none() && keep_repaired(&mut result, untab(text), base) {
         return result;
@@ -625,6 +674,20 @@ mod tests {
     }
 
     /// Two repairs of one place: found by the property test of the linter.
+    /// Found by the fuzzer: the entry after a repaired one was read as its continuation.
+    #[test]
+    fn edits_that_change_other_values_are_not_offered() {
+        let text = "name:c cg\n%descripti \"5\"\n  version: \"1.0\"\n  author: a?  references: \"b: c.\"\n";
+        let result = recover(text, 7, None);
+        let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
+        assert_eq!(keys, ["name", "version", "author"]);
+        for problem in &result.problems {
+            if let ProblemKind::YamlRepaired { edits, .. } = &problem.kind {
+                assert_eq!(edits, &[]);
+            }
+        }
+    }
+
     #[test]
     fn edits_of_one_repair_do_not_overlap() {
         let text = "a:\n  - h: i\n      - g\n      - v: w # x\n";

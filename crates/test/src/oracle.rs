@@ -163,6 +163,10 @@ pub fn repair_holds(text: &str) {
             }
         })
         .collect();
+    // Edits are offered together or not at all.
+    if fixes.iter().all(|fix| fix.edits.is_empty()) {
+        return;
+    }
     let (mended, applied) = prowess_diag::fix::apply(&file, &fixes);
     assert_eq!(applied, fixes.len(), "repairs overlap in {text:?}");
     let again = parse(mended.as_bytes());

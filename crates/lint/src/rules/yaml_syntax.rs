@@ -53,7 +53,12 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             };
             let fix = bare_tools(parsed, problem.span).unwrap_or(fix);
             let message = format!("invalid YAML: {message}");
-            out.report(LintFinding::at(problem.span, message).label(label).fix(fix));
+            let finding = LintFinding::at(problem.span, message).label(label);
+            out.report(if fix.edits.is_empty() {
+                finding
+            } else {
+                finding.fix(fix)
+            });
         }
     }
 }
