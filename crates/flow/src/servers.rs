@@ -56,7 +56,12 @@ pub(crate) fn servers_file(reader: &mut FileReader<'_>, path: &ResourcePath) -> 
         if find(keys, "auth").is_some() {
             let message = format!("`auth` of the server `{}` has no effect", entry.key);
             let help = "set a header with a variable instead, such as `\"headers\": {…}`";
-            reader.report(crate::file_reader::UNSUPPORTED, entry.key_span, message, help);
+            reader.report(
+                crate::file_reader::UNSUPPORTED,
+                entry.key_span,
+                message,
+                help,
+            );
         }
         servers.push(server(reader, &entry.key, path.as_str(), keys));
     }

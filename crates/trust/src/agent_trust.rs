@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use prowess_flow::{AgentFile, AgentScope};
+use prowess_flow::{AgentFile, AgentScope, MAX_FILE};
+use prowess_registry::resource::{ResourceError, SkillFolder};
 
+use crate::HiddenText;
 use crate::store::{FileChange, TrustError, TrustKind, TrustState, TrustStore, digest_of_list};
+use crate::summary::hidden_text;
 
 /// The trust in an agent file as it was read: in the file itself, its prompts, commands and servers.
 /// The skills of its agents are trusted on their own.
@@ -21,6 +24,8 @@ pub struct AgentTrust {
     pub state: Option<TrustState>,
     /// The files that changed since the file was trusted.
     pub changes: Vec<FileChange>,
+    /// The folder that the names of the files are relative to.
+    root: PathBuf,
     /// Each file with its digest, as in a record.
     files: BTreeMap<String, String>,
 }
@@ -66,8 +71,30 @@ impl AgentTrust {
             required,
             state,
             changes,
+            root: file.root.clone(),
             files,
         })
+    }
+
+    /// Returns the names of the files that the trust covers, relative to the project.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Finds text in the files that is not visible to a reader.
+    pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
+        let failed = |source: ResourceError| TrustError::File {
+            verb: "read",
+            path: self.path.clone(),
+            source: std::io::Error::other(source),
+        };
+        let folder = SkillFolder::open(&self.root).map_err(failed)?;
+        let mut texts = Vec::new();
+        for name in self.files() {
+            let bytes = folder.bytes(name, MAX_FILE as u64).map_err(failed)?;
+            texts.push((Path::new(name), bytes));
+        }
+        Ok(hidden_text(texts))
     }
 
     /// Returns `true` if the agents of the file may run.
@@ -86,11 +113,6 @@ impl AgentTrust {
             },
             None => AgentVerdict::Untrusted,
         }
-    }
-
-    /// Returns the number of files that the trust covers.
-    pub fn file_count(&self) -> usize {
-        self.files.len()
     }
 
     /// Trusts the files as they were read.
@@ -157,7 +179,7 @@ mod tests {
         let (_world, project, store) = world();
         let look = || trust(AgentScope::Project, &project, &store, &project);
         assert_eq!(look().verdict(), AgentVerdict::Untrusted);
-        assert_eq!(look().file_count(), 2);
+        assert_eq!(look().files().len(), 2);
         look().grant(&store, 7).unwrap();
         assert_eq!(look().verdict(), AgentVerdict::Trusted);
         for name in [".planck/teams/dev/lead.md", PATH] {
@@ -169,7 +191,11 @@ mod tests {
             fs::write(project.join(name), before).unwrap();
             assert!(look().is_trusted());
         }
-        assert!(store.revoke(TrustKind::Agents, &project.join(PATH)).unwrap());
+        assert!(
+            store
+                .revoke(TrustKind::Agents, &project.join(PATH))
+                .unwrap()
+        );
         assert_eq!(look().verdict(), AgentVerdict::Untrusted);
     }
 
