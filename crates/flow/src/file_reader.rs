@@ -1,14 +1,15 @@
 //! Reads one agent file: collects findings, and reads values with the right type.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prowess_diag::{Applicability, Diagnostic, FileReport, Fix, Severity, Span, TextEdit};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject};
 use prowess_spec::{PackageListing, ParsedSkill, PathFault, ReadFault, ResourcePath};
+use sha2::{Digest, Sha256};
 
 use crate::model::{AgentName, PromptSource};
 use crate::tree::{Node, NodeEntry};
@@ -127,6 +128,8 @@ pub(crate) struct FileReader<'a> {
     others: Vec<FileReport>,
     /// Number of bytes of other files that may still be read.
     left: Cell<usize>,
+    /// The other files that were read, with their digests.
+    sources: RefCell<BTreeMap<Box<str>, Box<str>>>,
 }
 
 impl<'a> FileReader<'a> {
@@ -138,6 +141,7 @@ impl<'a> FileReader<'a> {
             findings: Vec::new(),
             others: Vec::new(),
             left: Cell::new(MAX_OTHER_BYTES),
+            sources: RefCell::default(),
         }
     }
 
@@ -151,8 +155,26 @@ impl<'a> FileReader<'a> {
         false
     }
 
+    /// Returns the other files that were read, with their digests.
+    pub(crate) fn take_sources(&self) -> BTreeMap<Box<str>, Box<str>> {
+        self.sources.take()
+    }
+
+    /// Returns `true` if a file of the project exists.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        !matches!(self.files.read(path), Err(ReadFault::Missing))
+    }
+
+    /// Reads a file of the project that the agents depend on.
+    fn read_source(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+        let bytes = self.read_other(path)?;
+        let digest = digest(&bytes);
+        self.sources.borrow_mut().insert(path.into(), digest);
+        Ok(bytes)
+    }
+
     /// Reads a file of the project, within the limit of all files that this one names.
-    pub(crate) fn read_other(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+    fn read_other(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
         let bytes = self.files.read(path)?;
         let left = self.left.get().checked_sub(bytes.len());
         let left = left.ok_or(ReadFault::TooLarge {
@@ -413,7 +435,23 @@ impl<'a> FileReader<'a> {
 
     /// Reads a file that this one names. Reports a file that cannot be read.
     pub(crate) fn open(&mut self, path: &ResourcePath, span: Span) -> Option<String> {
-        let fault = match self.read_other(path.as_str()) {
+        let bytes = self.read_source(path.as_str());
+        self.text_of(path, span, bytes)
+    }
+
+    /// Reads a file of a skill that this one names. Skills are trusted on their own.
+    pub(crate) fn open_skill(&mut self, path: &ResourcePath, span: Span) -> Option<String> {
+        let bytes = self.read_other(path.as_str());
+        self.text_of(path, span, bytes)
+    }
+
+    fn text_of(
+        &mut self,
+        path: &ResourcePath,
+        span: Span,
+        bytes: Result<Vec<u8>, ReadFault>,
+    ) -> Option<String> {
+        let fault = match bytes {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => return Some(text),
                 Err(_) => "is not UTF-8".to_owned(),
@@ -455,7 +493,8 @@ impl<'a> FileReader<'a> {
 
     /// Adds the report of another file.
     pub(crate) fn report_other(&mut self, report: FileReport) {
-        if !report.diagnostics.is_empty() {
+        let is_known = self.others.iter().any(|other| other.path == report.path);
+        if !report.diagnostics.is_empty() && !is_known {
             self.others.push(report);
         }
     }
@@ -507,6 +546,12 @@ fn separated(text: &str, span: Span, source: &str) -> Vec<(Box<str>, Span)> {
         from = end + 1;
     }
     names
+}
+
+/// Returns the digest of the content of a file.
+pub(crate) fn digest(bytes: &[u8]) -> Box<str> {
+    let hex = prowess_diag::hex(&Sha256::digest(bytes));
+    format!("sha256:{hex}").into()
 }
 
 /// Prepares a text of a file for a message.

@@ -12,6 +12,7 @@ mod file_reader;
 mod json;
 mod model;
 mod roster;
+mod servers;
 mod tree;
 
 pub use dialects::{Dialect, read};
@@ -19,7 +20,7 @@ pub use file_reader::{AGENT_RULES, AgentRule, ProjectFiles};
 pub use json::keys as json_keys;
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
-    PromptSource, Selection, TeamDef, TeamKind,
+    PromptSource, Selection, ServerDef, TeamDef, TeamKind,
 };
 pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
 

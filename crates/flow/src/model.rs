@@ -1,5 +1,8 @@
 //! Agents and teams, independent of the system whose files they come from.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use prowess_diag::{Diagnostic, FileReport, Span};
 
 use crate::Dialect;
@@ -83,6 +86,11 @@ pub struct AgentFile {
     pub agents: Vec<AgentDef>,
     /// The team that the agents form, if the file describes one.
     pub team: Option<TeamDef>,
+    /// The files that the agents were read from, this one included, with the digest of each. Skills
+    /// are not among them.
+    pub sources: BTreeMap<Box<str>, Box<str>>,
+    /// The folder that the paths are relative to. Empty if the file was not read from a disk.
+    pub root: PathBuf,
     /// Findings, for this file and the files that it names. Files without findings are omitted.
     pub reports: Vec<FileReport>,
 }
@@ -95,6 +103,8 @@ impl AgentFile {
             dialect,
             agents: Vec::new(),
             team: None,
+            sources: BTreeMap::new(),
+            root: PathBuf::new(),
             reports: vec![FileReport {
                 path: path.to_owned(),
                 text: None,
@@ -145,6 +155,8 @@ pub struct AgentDef {
     pub skill_folders: Vec<(Box<str>, Box<str>)>,
     /// Files with MCP servers that only this agent has.
     pub server_files: Vec<Box<str>>,
+    /// The MCP servers that its files define. They are started only for trusted agents.
+    pub server_defs: Vec<ServerDef>,
     /// A folder whose skills, servers and instructions replace those of the project.
     pub root: Option<Box<str>>,
     /// The agents that it may start.
@@ -155,6 +167,32 @@ pub struct AgentDef {
     pub is_read_only: bool,
     /// Keys that are kept and have no effect here.
     pub ignored: Vec<Box<str>>,
+}
+
+/// An MCP server that an agent's file defines: a program, or a URL.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerDef {
+    /// Its name.
+    pub name: Box<str>,
+    /// The path of its file in the project.
+    pub file: Box<str>,
+    /// The program.
+    pub command: Option<Box<str>>,
+    /// The arguments of the program.
+    pub args: Vec<Box<str>>,
+    /// The environment variables of the program.
+    pub env: Vec<(Box<str>, Box<str>)>,
+    /// The URL.
+    pub url: Option<Box<str>>,
+    /// The headers of each request.
+    pub headers: Vec<(Box<str>, Box<str>)>,
+}
+
+impl std::fmt::Debug for ServerDef {
+    /// Prints no values: variables and headers may contain secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "ServerDef({} in {})", self.name, self.file)
+    }
 }
 
 /// The place of an agent's instructions.
@@ -196,6 +234,7 @@ impl AgentDef {
             preload: Vec::new(),
             skill_folders: Vec::new(),
             server_files: Vec::new(),
+            server_defs: Vec::new(),
             root: None,
             calls: Selection::none(),
             limits: AgentLimits::default(),

@@ -111,7 +111,9 @@ pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
 pub fn read_agent_file(root: &Path, path: &str, dialect: Dialect) -> Result<AgentFile, ReadFault> {
     let files = ProjectFolder::open(root)?;
     let bytes = files.read(path)?;
-    Ok(read(dialect, path, &bytes, &files))
+    let mut file = read(dialect, path, &bytes, &files);
+    root.clone_into(&mut file.root);
+    Ok(file)
 }
 
 /// Reads a text as if it were the content of an agent file below `root`.

@@ -3,13 +3,16 @@
 //! Skills that come from a project or a server, or that an agent wrote, run no commands and grant
 //! no tools until the user trusts them. Trust is stored outside of projects, in one small file for
 //! each skill, and is bound to a digest over every file of the skill: if one byte changes, the
-//! trust lapses, and the changed files are listed.
+//! trust lapses, and the changed files are listed. Agent files of a project are trusted in the same
+//! way before their agents run.
 
+mod agent_trust;
 mod disguise;
 mod skill_trust;
 mod store;
 mod summary;
 
+pub use agent_trust::{AgentTrust, AgentVerdict};
 pub use skill_trust::{SkillRole, SkillTrust, is_required};
 pub use store::{
     FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,

@@ -86,6 +86,8 @@ pub enum TrustKind {
     Command,
     /// A `.mcp.json`, whose programs run outside the sandbox.
     Servers,
+    /// An agent file, with the prompts, commands and servers that it names.
+    Agents,
 }
 
 impl TrustKind {
@@ -112,6 +114,7 @@ impl TrustKind {
             Self::Skill => "skill",
             Self::Command => "command",
             Self::Servers => "servers",
+            Self::Agents => "agents",
         }
     }
 }
@@ -170,6 +173,25 @@ pub enum FileChange {
     Edited(String),
     /// Its kind changed: file, executable or link.
     Mode(String),
+}
+
+impl TrustState {
+    /// Lists the files that changed since they were trusted, given what they are now.
+    pub(crate) fn changes(&self, now: &BTreeMap<String, String>) -> Vec<FileChange> {
+        match self {
+            Self::Lapsed(record) => changes(&record.files, now),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl FileChange {
+    /// Returns the name of the file.
+    pub fn file(&self) -> &str {
+        match self {
+            Self::Added(file) | Self::Removed(file) | Self::Edited(file) | Self::Mode(file) => file,
+        }
+    }
 }
 
 /// A file of the store.
@@ -283,6 +305,27 @@ impl TrustStore {
         };
         self.write(&self.record_path(kind, &path), &record)?;
         Ok(record)
+    }
+
+    /// Trusts exactly these files, with the digests that they had when they were shown.
+    pub(crate) fn grant_files(
+        &self,
+        kind: TrustKind,
+        path: &Path,
+        digest: &str,
+        files: BTreeMap<String, String>,
+        now: u64,
+    ) -> Result<(), TrustError> {
+        let path = used(path)?;
+        let record = TrustRecord {
+            version: VERSION,
+            kind: Some(kind),
+            path: spell(&path),
+            digest: digest.to_owned(),
+            since: now,
+            files,
+        };
+        self.write(&self.record_path(kind, &path), &record)
     }
 
     /// Revokes trust. Returns `true` if there was a record. The skill itself need not exist any
@@ -475,7 +518,8 @@ fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, TrustError> {
     Ok(all)
 }
 
-fn digest_of_list(files: &BTreeMap<String, String>) -> String {
+/// Returns the digest over a list of files with their digests.
+pub(crate) fn digest_of_list(files: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     for (name, facts) in files {
         hasher.update(name.as_bytes());

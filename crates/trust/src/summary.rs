@@ -375,6 +375,18 @@ impl NetworkNames {
     }
 }
 
+/// Finds text that is not visible to a reader in files that were read already.
+pub(crate) fn hidden_text<'f>(
+    files: impl IntoIterator<Item = (&'f Path, Vec<u8>)>,
+) -> Vec<HiddenText> {
+    let mut notes = HiddenNotes::default();
+    for (path, content) in files {
+        escaped(path, &content, &mut notes);
+        find_hidden(path, &content, &mut notes);
+    }
+    notes.finish(Path::new("")).0
+}
+
 /// Collects characters that the frontmatter writes as escapes.
 fn escaped(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
     let parsed = parse(content);

@@ -1,15 +1,21 @@
 //! `prowess agent`
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, selection_text};
 use prowess_diag::{FileReport, Severity, theme, wording};
-use prowess_flow::{AgentRoster, PromptSource, RosterEntry};
+use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
 use prowess_registry::agent_files;
+use prowess_trust::{AgentTrust, TrustError, TrustState};
 
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::{permissions, targets};
 
 #[derive(Debug, Args)]
 #[command(
@@ -83,6 +89,18 @@ pub(crate) fn run(
 pub(crate) struct Agents {
     pub(crate) roster: AgentRoster,
     reports: Vec<FileReport>,
+    /// The trust in each file that has agents.
+    trust: BTreeMap<PathBuf, AgentTrust>,
+}
+
+/// Looks up the trust in the file of an agent.
+pub(crate) fn agent_trust(
+    entry: &RosterEntry,
+    environment: &Environment,
+) -> Result<AgentTrust, TrustError> {
+    let store = permissions::paths(environment).trust();
+    let project = permissions::workspace(environment);
+    AgentTrust::new(entry.scope, &entry.file, store.as_ref(), &project)
 }
 
 impl Agents {
@@ -99,10 +117,28 @@ impl Agents {
             }
         }
         let files = files.into_iter().map(|found| (found.scope, found.file));
-        Self {
-            roster: AgentRoster::new(files),
-            reports,
+        let roster = AgentRoster::new(files);
+        let mut trust = BTreeMap::new();
+        for entry in roster.entries() {
+            let path = entry.file.root.join(&*entry.file.path);
+            if let Entry::Vacant(vacant) = trust.entry(path) {
+                // What cannot be checked is not trusted.
+                if let Ok(found) = agent_trust(entry, environment) {
+                    vacant.insert(found);
+                }
+            }
         }
+        Self {
+            roster,
+            reports,
+            trust,
+        }
+    }
+
+    /// Returns the trust in the file of an agent. `None` if it cannot be checked.
+    pub(crate) fn trust(&self, entry: &RosterEntry) -> Option<&AgentTrust> {
+        let path = entry.file.root.join(&*entry.file.path);
+        self.trust.get(&path)
     }
 
     fn resolve(&self, name: &str) -> Result<&RosterEntry, Failure> {
@@ -124,6 +160,7 @@ fn list(
     let agents = Agents::read(environment);
     let entries = agents.roster.entries();
     if args.json {
+        let entries = entries.iter().map(|entry| (entry, agents.trust(entry)));
         printer.json(&inspect::agents(entries, &agents.reports))?;
         return Ok(Exit::Done);
     }
@@ -134,9 +171,9 @@ fn list(
         let hint = "create one in `.claude/agents/NAME.md`";
         printer.note("no agents in this project or in your home folder", hint);
     } else {
-        let mut table = Table::new(&["NAME", "FROM", "MODEL", "DESCRIPTION"]);
+        let mut table = Table::new(&["NAME", "FROM", "TRUST", "MODEL", "DESCRIPTION"]);
         for entry in &shown {
-            table.row(row(entry));
+            table.row(row(entry, agents.trust(entry)));
         }
         printer.answer(&table.render(printer.width()))?;
     }
@@ -149,7 +186,21 @@ fn list(
     Ok(Exit::Done)
 }
 
-fn row(entry: &RosterEntry) -> Vec<Cell> {
+/// Describes the trust in the file of an agent, with a colour.
+fn trust_cell(trust: Option<&AgentTrust>) -> Cell {
+    let color = match trust {
+        Some(trust) if trust.is_trusted() => theme::GOOD,
+        Some(AgentTrust {
+            state: Some(TrustState::Never) | None,
+            ..
+        }) => theme::WARNING,
+        _ => theme::BAD,
+    };
+    let word = trust.map_or("cannot be checked", inspect::agent_trust_word);
+    Cell::styled(word, color.on_default())
+}
+
+fn row(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Vec<Cell> {
     let (agent, team) = (entry.agent(), entry.team());
     let dim = theme::DIM;
     let mut from = format!("{} {}", entry.scope.as_str(), entry.file.dialect.as_str());
@@ -175,6 +226,7 @@ fn row(entry: &RosterEntry) -> Vec<Cell> {
     vec![
         Cell::styled(&entry.name, theme::ACCENT.on_default()),
         Cell::styled(&from, dim),
+        trust_cell(trust),
         Cell::styled(
             &agent.map(|agent| agent.model.spec()).unwrap_or_default(),
             dim,
@@ -191,7 +243,7 @@ fn show(
     let agents = Agents::read(environment);
     let entry = agents.resolve(&args.name)?;
     if args.json {
-        printer.json(&inspect::agent(entry))?;
+        printer.json(&inspect::agent(entry, agents.trust(entry)))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["", ""]).wrapping();
@@ -204,7 +256,10 @@ fn show(
     line("name", &entry.name);
     let from = format!("{} {}", entry.scope.as_str(), entry.file.dialect.as_str());
     line("from", &from);
-    line("file", &entry.file.path);
+    let path = entry.file.root.join(&*entry.file.path);
+    let file = targets::display(&path, environment);
+    line("file", &file);
+    line("trust", &trust_text(agents.trust(entry), &file));
     if let Some(team) = entry.team() {
         let members = entry.file.agents.iter().map(|agent| agent.name.as_str());
         line("members", &members.collect::<Vec<_>>().join(", "));
@@ -218,17 +273,29 @@ fn show(
     if let Some(agent) = entry.agent() {
         line("description", &agent.description);
         line("model", &agent.model.spec());
+        if let ModelChoice::Named {
+            base_url: Some(url),
+            ..
+        } = &agent.model
+        {
+            line("address", url);
+        }
         line("effort", agent.effort.as_deref().unwrap_or_default());
         line("tools", &selection_text(&agent.tools));
         line("servers", &selection_text(&agent.servers));
+        for server in &agent.server_defs {
+            line("server", &inspect::server_text(server));
+        }
         line("skills", &selection_text(&agent.skills));
         line("preloads", &agent.preload.join(", "));
         line("may start", &selection_text(&agent.calls));
         if agent.is_read_only {
             line("access", "read-only tools");
         }
-        if let Some(turns) = agent.limits.turns {
-            line("limit", &wording::count(turns as usize, "turn"));
+        line("limits", &inspect::limits_text(agent).unwrap_or_default());
+        line("root", agent.root.as_deref().unwrap_or_default());
+        for (name, folder) in &agent.skill_folders {
+            line("skill", &format!("{name} ({folder})"));
         }
         line("no effect", &agent.ignored.join(", "));
         if let PromptSource::File(path) = &agent.prompt_source {
@@ -242,6 +309,23 @@ fn show(
         printer.foreign(&format!("{prompt}\n"))?;
     }
     Ok(Exit::Done)
+}
+
+/// Describes the trust in a file, with the changed files and what to type.
+fn trust_text(trust: Option<&AgentTrust>, file: &str) -> String {
+    let Some(trust) = trust else {
+        return "cannot be checked".to_owned();
+    };
+    let mut text = inspect::agent_trust_word(trust).to_owned();
+    if !trust.changes.is_empty() {
+        let changes = inspect::trust_changes(&trust.changes);
+        text.push_str(&format!(": {}", changes.join(", ")));
+    }
+    if !trust.is_trusted() {
+        let command = wording::command(["prowess", "trust", file]);
+        text.push_str(&format!("; review it with {command}"));
+    }
+    text
 }
 
 /// Counts the findings in agent files.

@@ -8,12 +8,14 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use prowess::config::MCP_FILE;
 use prowess::inspect::{self, TrustSection};
+use prowess::validate::read_agent_file_at;
 use prowess_catalog::Scope;
 use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::{review, sanitize, theme, wording};
-use prowess_registry::skill_path;
+use prowess_flow::{AgentScope, Dialect};
+use prowess_registry::{FoundAgentFile, agent_files, skill_path};
 use prowess_trust::{
-    FileChange, TrustEntry, TrustKind, TrustState, TrustStore, TrustSummary, is_required,
+    AgentTrust, TrustEntry, TrustError, TrustKind, TrustState, TrustStore, is_required,
     main_file_in, summarise,
 };
 use serde_json::{Value, json};
@@ -26,15 +28,16 @@ use crate::{permissions, usage_store};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show what skills may do, and trust them\n\nSkills of a project cannot run commands until you trust them. Trust is stored outside the project and covers the exact contents of the skill: it expires when a file changes, and this command then shows what changed.",
+    about = "Show what skills and agents may do, and trust them\n\nSkills of a project cannot run commands until you trust them, and its agents do not run until you trust their file. Trust is stored outside the project and covers the exact contents of the skill, or of the agent file and the prompts, commands and servers that it names: it expires when a file changes, and this command then shows what changed.",
     after_help = "\
 Examples:
   prowess trust                           show the trust of each skill here
   prowess trust csv-report                show what it may do, then ask
+  prowess trust .planck/teams/dev/TEAM.json   the same for the agents of a file
   prowess trust csv-report --revoke       revoke trust"
 )]
 pub(crate) struct TrustArgs {
-    /// Names or folders of skills (default: all skills of the project)
+    /// Names or folders of skills, or agent files (default: all of the project)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) skills: Vec<String>,
     /// Trust without asking if the digest starts with this (at least 12 digits)
@@ -43,7 +46,7 @@ pub(crate) struct TrustArgs {
     /// Revoke trust
     #[arg(long, requires = "skills", conflicts_with = "list")]
     pub(crate) revoke: bool,
-    /// List all trusted skills, in any project
+    /// List all trusted skills, agent files and server files, in any project
     #[arg(long, conflicts_with = "skills")]
     pub(crate) list: bool,
     /// Print as JSON, without asking
@@ -79,11 +82,18 @@ pub(crate) fn run(
     let mut documents = Vec::new();
     let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
+        let agent_path = agent_path(typed, &library, environment);
         if args.revoke {
-            let path = revoked(typed, &library, environment, printer)?;
-            let kind = match path.file_name() {
-                Some(name) if name == MCP_FILE => TrustKind::Servers,
-                _ => TrustKind::of_skill_at(&path),
+            let (path, kind) = match agent_path {
+                Some(path) => (path, TrustKind::Agents),
+                None => {
+                    let path = revoked(typed, &library, environment, printer)?;
+                    let kind = match path.file_name() {
+                        Some(name) if name == MCP_FILE => TrustKind::Servers,
+                        _ => TrustKind::of_skill_at(&path),
+                    };
+                    (path, kind)
+                }
             };
             let had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
             documents.push(json!({ "path": path, "revoked": had }));
@@ -97,9 +107,11 @@ pub(crate) fn run(
             }
             continue;
         }
-        let path = folder(typed, &library, environment, printer)?;
-        let exempt = exemption(&path, &library, environment);
-        let (document, ended) = one(&path, typed, exempt, args, &store, environment, printer)?;
+        let subject = match agent_path {
+            Some(path) => agent_subject(&path, &store, environment)?,
+            None => skill_subject(typed, &library, &store, environment, printer)?,
+        };
+        let (document, ended) = one(subject, typed, args, &store, environment, printer)?;
         documents.push(document);
         if ended != Exit::Done {
             exit = ended;
@@ -111,35 +123,163 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// Shows a skill, and trusts it if the user or a flag confirms.
-fn one(
-    path: &Path,
-    typed: &str,
+/// A skill or an agent file that can be trusted.
+struct Subject {
+    path: PathBuf,
+    state: TrustState,
+    /// The reason why it needs no trust.
     exempt: Option<&'static str>,
+    digest: String,
+    files: usize,
+    sections: Vec<TrustSection>,
+    document: Value,
+    /// The text if it has no sections, and the advice at the end.
+    notes: [&'static str; 2],
+    kind: SubjectKind,
+}
+
+enum SubjectKind {
+    Skill(TrustKind),
+    Agents(Box<AgentTrust>),
+}
+
+impl Subject {
+    /// Trusts it as it was shown.
+    fn grant(&self, store: &TrustStore, now: u64) -> Result<(), TrustError> {
+        match &self.kind {
+            SubjectKind::Skill(kind) => {
+                store.grant(*kind, &self.path, &self.digest, now)?;
+                Ok(())
+            }
+            SubjectKind::Agents(trust) => trust.grant(store, now),
+        }
+    }
+
+    /// Describes its state.
+    fn word(&self) -> &'static str {
+        match self.exempt {
+            Some(_) => "needs no trust",
+            None => inspect::trust_word(&self.state),
+        }
+    }
+}
+
+/// Reads a skill and its trust.
+fn skill_subject(
+    typed: &str,
+    library: &Library,
+    store: &TrustStore,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Subject, Failure> {
+    let path = folder(typed, library, environment, printer)?;
+    let kind = TrustKind::of_skill_at(&path);
+    let state = store.state(kind, &path).map_err(|error| fault(&error))?;
+    let changes = store.changes(&path, &state);
+    let changes = changes.map_err(|error| fault(&error))?;
+    let summary = summarise(&path).map_err(|error| fault(&error))?;
+    Ok(Subject {
+        exempt: exemption(&path, library, environment),
+        digest: summary.digest.clone(),
+        files: summary.files,
+        sections: inspect::trust_sections(&changes, &summary),
+        document: inspect::trust(&path, &state, &changes, &summary),
+        notes: [
+            "It requests no permissions, runs no commands and contains no scripts.",
+            "Read the skill before you trust it: this list cannot show what its instructions make a model do.",
+        ],
+        kind: SubjectKind::Skill(kind),
+        path,
+        state,
+    })
+}
+
+/// Reads an agent file and its trust.
+fn agent_subject(
+    path: &Path,
+    store: &TrustStore,
+    environment: &Environment,
+) -> Result<Subject, Failure> {
+    let shown = targets::display(path, environment);
+    let real = |path: &Path| {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let wanted = real(path);
+    // As the project knows it, so that `agent list` finds the same record.
+    let known = agent_files(&environment.place()).into_iter();
+    let known = known
+        .filter(|found| !found.file.sources.is_empty())
+        .find(|found| real(&found.root.join(&*found.file.path)) == wanted)
+        .map(|found| (found.scope, found.file));
+    let (scope, file) = match known {
+        Some(known) => known,
+        None => {
+            let file = read_agent_file_at(path)
+                .ok_or_else(|| Failure::new(format!("cannot read `{shown}`")))?;
+            (AgentScope::Project, file)
+        }
+    };
+    if file.agents.is_empty() {
+        let command = wording::command(["prowess", "validate", &shown]);
+        return Err(Failure::new(format!("`{shown}` has no agents"))
+            .hint(format!("see why with {command}")));
+    }
+    let project = permissions::workspace(environment);
+    let trust = AgentTrust::new(scope, &file, Some(store), &project);
+    let trust = trust.map_err(|error| fault(&error))?;
+    let hidden = trust.hidden_text().map_err(|error| fault(&error))?;
+    let files = trust.files().len();
+    Ok(Subject {
+        path: path.to_owned(),
+        state: trust.state.clone().unwrap_or(TrustState::Never),
+        exempt: (!trust.required).then_some("it is in your home folder"),
+        digest: trust.digest.clone(),
+        files,
+        sections: inspect::agent_trust_sections(&file, &trust, &hidden),
+        document: inspect::agent_trust(&file, &trust, &hidden),
+        notes: [
+            "It has no agents.",
+            "Read the instructions of the agents before you trust them: this list cannot show what they make a model do. Skills are trusted on their own.",
+        ],
+        kind: SubjectKind::Agents(Box::new(trust)),
+    })
+}
+
+/// Returns the path of an agent file, or `None` if something else was typed. The file need not exist
+/// any more. A folder with a `TEAM.json` is a team.
+fn agent_path(typed: &str, library: &Library, environment: &Environment) -> Option<PathBuf> {
+    if library.catalog().resolve(typed).is_ok() {
+        return None;
+    }
+    let path = environment.current.join(typed);
+    let team = path.join("TEAM.json");
+    if team.is_file() && !path.join(main_file_in(&path)).is_file() {
+        return Some(team);
+    }
+    let is_agent_file = Dialect::of(path.to_str()?).is_some() && !path.is_dir();
+    is_agent_file.then_some(path)
+}
+
+/// Shows a skill or an agent file, and trusts it if the user or a flag confirms.
+fn one(
+    subject: Subject,
+    typed: &str,
     args: &TrustArgs,
     store: &TrustStore,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<(Value, Exit), Failure> {
-    let kind = TrustKind::of_skill_at(path);
-    let state = store.state(kind, path).map_err(|error| fault(&error))?;
-    let changes = store.changes(path, &state).map_err(|error| fault(&error))?;
-    let summary = summarise(path).map_err(|error| fault(&error))?;
-    let mut document = inspect::trust(path, &state, &changes, &summary);
-    let word = match exempt {
-        Some(_) => "needs no trust",
-        None => inspect::trust_word(&state),
-    };
-    document["state"] = word.into();
+    let mut document = subject.document.clone();
+    document["state"] = subject.word().into();
     let show = || {
-        let state = (word, &state, &*changes);
         let width = printer.list_width();
-        printer.answer(&text(path, state, &summary, environment, width))
+        printer.answer(&text(&subject, environment, width))
     };
-    if exempt.is_some() || state.is_trusted() {
+    if subject.exempt.is_some() || subject.state.is_trusted() {
         if !args.json {
             show()?;
-            printer.status(&match exempt {
+            printer.status(&match subject.exempt {
                 Some(why) => format!("Needs no trust: {why}"),
                 None => "Already trusted".to_owned(),
             });
@@ -148,9 +288,9 @@ fn one(
     }
     let agreed = match &args.digest {
         Some(digest) => {
-            if !is_beginning(digest, &summary.digest) {
+            if !is_beginning(digest, &subject.digest) {
                 return Err(Failure::new(format!("`--digest` does not match `{typed}`"))
-                    .cause(format!("the digest is {}", summary.digest))
+                    .cause(format!("the digest is {}", subject.digest))
                     .hint(format!(
                         "review it again with {}",
                         wording::command(["prowess", "trust", typed])
@@ -161,9 +301,9 @@ fn one(
         None if args.json => false,
         None => {
             show()?;
-            let question = question(path, &changes, &summary, environment);
+            let question = question(&subject, environment);
             let Some(answer) = permissions::ask(&question, "y/N") else {
-                let short = short(&summary.digest);
+                let short = short(&subject.digest);
                 printer.note(
                     "not trusted: confirmation requires a terminal",
                     &format!(
@@ -178,12 +318,11 @@ fn one(
     };
     if agreed {
         let now = u64::try_from(usage_store::now() / 1_000_000_000).unwrap_or_default();
-        store
-            .grant(kind, path, &summary.digest, now)
-            .map_err(|error| fault(&error))?;
+        subject.grant(store, now).map_err(|error| fault(&error))?;
         document["state"] = "trusted".into();
         if !args.json {
-            printer.status(&format!("Trusted {}", targets::display(path, environment)));
+            let shown = targets::display(&subject.path, environment);
+            printer.status(&format!("Trusted {shown}"));
         }
         return Ok((document, Exit::Done));
     }
@@ -284,7 +423,7 @@ fn revoked(
     folder(typed, library, environment, printer)
 }
 
-fn fault(error: &prowess_trust::TrustError) -> Failure {
+fn fault(error: &TrustError) -> Failure {
     let base = Failure::new(error.to_string());
     match std::error::Error::source(error) {
         Some(cause) => base.cause(cause),
@@ -294,39 +433,27 @@ fn fault(error: &prowess_trust::TrustError) -> Failure {
 
 /// Returns the question. It repeats the path and the alarming sections: the summary may be longer
 /// than the screen.
-fn question(
-    path: &Path,
-    changes: &[FileChange],
-    summary: &TrustSummary,
-    environment: &Environment,
-) -> String {
-    let sections = inspect::trust_sections(changes, summary);
-    let alarming = sections.iter().filter(|section| section.alarming);
+fn question(subject: &Subject, environment: &Environment) -> String {
+    let alarming = subject.sections.iter().filter(|section| section.alarming);
     let notes: String = alarming
         .map(|section| format!("  {}: {}\n", section.title, section.lines.len()))
         .collect();
-    let path = review::line(&targets::display(path, environment));
-    let digest = short(&summary.digest);
+    let path = review::line(&targets::display(&subject.path, environment));
+    let digest = short(&subject.digest);
     format!("{path}, {digest}\n{notes}Trust this exact version?")
 }
 
-/// Describes what trusting the skill would allow.
-fn text(
-    path: &Path,
-    (word, state, changes): (&str, &TrustState, &[FileChange]),
-    summary: &TrustSummary,
-    environment: &Environment,
-    width: usize,
-) -> String {
+/// Describes what trusting it would allow.
+fn text(subject: &Subject, environment: &Environment, width: usize) -> String {
     let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
-        sanitize::line(&targets::display(path, environment)),
-        word,
-        wording::count(summary.files, "file"),
-        short(&summary.digest),
+        sanitize::line(&targets::display(&subject.path, environment)),
+        subject.word(),
+        wording::count(subject.files, "file"),
+        short(&subject.digest),
     );
-    if let TrustState::Damaged { path, why } = state {
+    if let TrustState::Damaged { path, why } = &subject.state {
         text.push_str(&format!(
             "{bad}damaged{bad:#}  {}: {}\n",
             sanitize::line(&targets::display(path, environment)),
@@ -337,13 +464,13 @@ fn text(
         title,
         lines,
         alarming,
-    } in inspect::trust_sections(changes, summary)
+    } in &subject.sections
     {
-        let style = if alarming { bad } else { strong };
+        let style = if *alarming { bad } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
-        for line in lines.into_iter().take(MOST) {
-            let mut rows = review::rows(&review::line(&line), width.saturating_sub(4));
+        for line in lines.iter().take(MOST) {
+            let mut rows = review::rows(&review::line(line), width.saturating_sub(4));
             let hidden: usize = (rows.iter().skip(MOST_ROWS))
                 .map(|row| row.chars().count())
                 .sum();
@@ -362,9 +489,9 @@ fn text(
         }
     }
     if text.lines().count() == 1 {
-        text.push_str("\nIt requests no permissions, runs no commands and contains no scripts.\n");
+        text.push_str(&format!("\n{}\n", subject.notes[0]));
     }
-    text.push_str("\nRead the skill before you trust it: this list cannot show what its instructions make a model do.\n");
+    text.push_str(&format!("\n{}\n", subject.notes[1]));
     text
 }
 
@@ -393,6 +520,7 @@ fn overview(
             .and_then(|state| Ok((store.changes(&path, &state)?, state)));
         rows.push((entry.name().to_owned(), path, found));
     }
+    let agents = project_agents(store, environment);
     if args.json {
         let skills: Vec<Value> = rows
             .iter()
@@ -405,12 +533,28 @@ fn overview(
                 }
             })
             .collect();
-        printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
+        let agents: Vec<Value> = agents
+            .iter()
+            .map(|(found, trust)| {
+                let names = found.file.agents.iter();
+                json!({
+                    "path": trust.path,
+                    "agents": names.map(|agent| agent.name.as_str()).collect::<Vec<_>>(),
+                    "state": inspect::agent_trust_word(trust),
+                    "changes": inspect::trust_changes(&trust.changes),
+                })
+            })
+            .collect();
+        printer
+            .json(&json!({ "schema": "prowess.trust/1", "skills": skills, "agents": agents }))?;
+        return Ok(Exit::Done);
+    }
+    if rows.is_empty() && agents.is_empty() {
+        printer.status("No skills here need trust");
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        printer.status("No skills here need trust");
-        return Ok(Exit::Done);
+        return agent_table(&agents, environment, printer);
     }
     let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
     for (name, path, found) in &rows {
@@ -443,6 +587,59 @@ fn overview(
     printer.status(&format!(
         "{total}, {trusted} trusted; review one with `prowess trust NAME`"
     ));
+    if !agents.is_empty() {
+        printer.answer("\n")?;
+        agent_table(&agents, environment, printer)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the agent files of the project, with their trust.
+fn project_agents(
+    store: &TrustStore,
+    environment: &Environment,
+) -> Vec<(FoundAgentFile, AgentTrust)> {
+    let project = permissions::workspace(environment);
+    let files = agent_files(&environment.place()).into_iter();
+    files
+        .filter(|found| !found.file.agents.is_empty())
+        .filter_map(|found| {
+            let trust = AgentTrust::new(found.scope, &found.file, Some(store), &project).ok()?;
+            trust.required.then_some((found, trust))
+        })
+        .collect()
+}
+
+/// Lists agent files and their trust.
+fn agent_table(
+    agents: &[(FoundAgentFile, AgentTrust)],
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let mut table = Table::new(&["AGENT FILE", "TRUST", "AGENTS"]);
+    for (found, trust) in agents {
+        let color = match &trust.state {
+            Some(TrustState::Trusted(_)) => theme::GOOD,
+            Some(TrustState::Never) | None => theme::WARNING,
+            Some(TrustState::Lapsed(_) | TrustState::Damaged { .. }) => theme::BAD,
+        };
+        let names = found.file.agents.iter().map(|agent| agent.name.as_str());
+        table.row(vec![
+            Cell::styled(
+                &targets::display(&trust.path, environment),
+                theme::ACCENT.on_default(),
+            ),
+            Cell::styled(inspect::agent_trust_word(trust), color.on_default()),
+            Cell::styled(&names.collect::<Vec<_>>().join(", "), theme::DIM),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    let trusted = agents.iter().filter(|(_, trust)| trust.is_trusted());
+    let trusted = trusted.count();
+    let total = wording::count(agents.len(), "agent file");
+    printer.status(&format!(
+        "{total}, {trusted} trusted; review one with `prowess trust FILE`"
+    ));
     Ok(Exit::Done)
 }
 
@@ -457,7 +654,7 @@ fn list(
         printer.json(&inspect::trusted_skills(&entries))?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["SKILL", "DIGEST", "SINCE"]);
+    let mut table = Table::new(&["PATH", "KIND", "DIGEST", "SINCE"]);
     let mut count = 0;
     for entry in &entries {
         match entry {
@@ -472,6 +669,7 @@ fn list(
                         &targets::display(Path::new(&record.path), environment),
                         theme::ACCENT.on_default(),
                     ),
+                    Cell::new(record.kind.unwrap_or(TrustKind::Skill).name()),
                     Cell::new(short(&record.digest)),
                     Cell::new(&wording::ago(usage_store::now(), since)),
                 ]);
@@ -486,7 +684,7 @@ fn list(
         printer.status("No trusted skills yet");
     } else {
         printer.answer(&table.render(printer.width()))?;
-        printer.status(&format!("{} trusted", wording::count(count, "skill")));
+        printer.status(&format!("{} trusted", wording::count(count, "path")));
     }
     Ok(Exit::Done)
 }

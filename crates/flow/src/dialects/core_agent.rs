@@ -1,12 +1,13 @@
 //! core-agent: `subagents` of `.agents/config.json`.
 
 use prowess_diag::Span;
-use prowess_spec::{ReadFault, ResourcePath};
+use prowess_spec::ResourcePath;
 
 use super::markdown::bare;
 use super::{Contents, Dialect, json_object};
 use crate::file_reader::{FileReader, NAME, PATH, VALUE, find, shown};
 use crate::model::{AgentDef, AgentName, ModelChoice, PromptSource, Selection, TeamDef, TeamKind};
+use crate::servers;
 use crate::tree::{Node, NodeEntry};
 
 const CONFIG_KEYS: [&str; 24] = [
@@ -122,6 +123,7 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
         let root = reader.text(entries, "root")?;
         agent.root = Some(reader.resolve(&root, entry.value.span)?.as_str().into());
     }
+    root_servers(reader, entries, &mut agent);
     instructions(reader, entries, &mut agent);
     if let Some(model) = reader.map(entries, "model") {
         let provider = reader.text(model, "provider");
@@ -157,6 +159,25 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     Some(agent)
 }
 
+/// Reads `mcp.json` of the root.
+fn root_servers(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut AgentDef) {
+    let path = agent.root.as_deref();
+    let path = path.and_then(|root| ResourcePath::new(&format!("{root}/mcp.json")).ok());
+    // A root may have no servers.
+    let Some(path) = path.filter(|path| reader.exists(path.as_str())) else {
+        return;
+    };
+    let span = find(entries, "root").map_or(agent.span, |entry| entry.value.span);
+    let Some(text) = reader.open(&path, span) else {
+        return;
+    };
+    let mut other = FileReader::new(path.as_str(), &text, reader.files);
+    agent.server_defs = servers::servers_file(&mut other, &path);
+    for report in other.finish() {
+        reader.report_other(report);
+    }
+}
+
 /// Reads `instructions`, with the files that lines `@include FILE` name. Without them, `AGENTS.md`
 /// of the root counts.
 fn instructions(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut AgentDef) {
@@ -182,7 +203,7 @@ fn instructions(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut 
     };
     let span = find(entries, "root").map_or(agent.span, |entry| entry.value.span);
     // A root may have no instructions.
-    if matches!(reader.files.read(path.as_str()), Err(ReadFault::Missing)) {
+    if !reader.exists(path.as_str()) {
         return;
     }
     if let Some(text) = reader.open(&path, span) {
@@ -216,7 +237,7 @@ fn with_includes(
         let Some(inner) = reader.resolve_in(folder, file, span) else {
             continue;
         };
-        let is_inner = !matches!(reader.files.read(inner.as_str()), Err(ReadFault::Missing));
+        let is_inner = reader.exists(inner.as_str());
         let outer = folder.rsplit_once('/').map_or("", |(outer, _)| outer);
         let path = if is_inner || folder.is_empty() {
             Some(inner)

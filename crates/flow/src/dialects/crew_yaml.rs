@@ -11,7 +11,10 @@ use super::{Contents, Dialect, json_object};
 use crate::file_reader::{
     FileReader, NAME, SYNTAX, TEAM, VALUE, find, frontmatter_findings, shown,
 };
-use crate::model::{AgentDef, CommandDef, ModelChoice, PromptSource, Selection, TeamDef, TeamKind};
+use crate::model::{
+    AgentDef, CommandDef, ModelChoice, PromptSource, Selection, ServerDef, TeamDef, TeamKind,
+};
+use crate::servers;
 use crate::tree::{Node, NodeEntry, entries_from_yaml};
 
 const CREW_KEYS: [&str; 6] = [
@@ -157,9 +160,10 @@ fn read_agent(reader: &mut FileReader<'_>, entry: &NodeEntry) -> Option<AgentDef
     agent.skills = Selection::these(names.collect());
     let mut servers = Vec::new();
     for item in reader.list(entries, "mcp_servers").unwrap_or_default() {
-        if let Some((name, file)) = server(reader, item) {
-            servers.push(name);
-            agent.server_files.push(file);
+        if let Some(server) = server(reader, item) {
+            servers.push(server.name.clone());
+            agent.server_files.push(server.file.clone());
+            agent.server_defs.push(server);
         }
     }
     agent.servers = Selection::these(servers);
@@ -210,7 +214,7 @@ fn skill(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str>
     let span = find(entries, "folderPath").map_or(item.span, |entry| entry.value.span);
     let folder = reader.resolve(&folder, span)?;
     let file = prowess_spec::ResourcePath::new(&format!("{}/SKILL.md", folder.as_str())).ok()?;
-    let text = reader.open(&file, span)?;
+    let text = reader.open_skill(&file, span)?;
     let parsed = parse(text.as_bytes());
     let own = parsed.manifest.name.as_ref().map(|name| &*name.value);
     if own.map(str::trim) != Some(&*name) {
@@ -227,15 +231,15 @@ fn skill(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str>
     Some((name, folder.as_str().into()))
 }
 
-/// Checks a file with an MCP server. Returns the name of the server and the file.
-fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str>)> {
+/// Reads a file with an MCP server.
+fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<ServerDef> {
     let entries = item_entries(reader, item, &["filePath"])?;
     let path = reader.text(entries, "filePath")?;
     let span = find(entries, "filePath").map_or(item.span, |entry| entry.value.span);
     let path = reader.resolve(&path, span)?;
     let text = reader.open(&path, span)?;
     let mut other = FileReader::new(path.as_str(), &text, reader.files);
-    let name = json_object(&mut other).and_then(|entries| {
+    let server = json_object(&mut other).and_then(|entries| {
         let name = other.text(&entries, "name");
         if name.is_none() {
             other.report(
@@ -245,12 +249,13 @@ fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str
                 "add `\"name\": \"…\"`",
             );
         }
-        name
+        let file = path.as_str();
+        Some(servers::server(&mut other, &name?, file, &entries))
     });
     for report in other.finish() {
         reader.report_other(report);
     }
-    Some((name?, path.as_str().into()))
+    server
 }
 
 fn commands(reader: &mut FileReader<'_>, entries: &[NodeEntry]) -> Vec<CommandDef> {

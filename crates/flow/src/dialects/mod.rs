@@ -10,9 +10,11 @@ mod markdown;
 mod opencode;
 mod team_json;
 
+use std::path::PathBuf;
+
 use prowess_diag::Span;
 
-use crate::file_reader::{FileReader, ProjectFiles, SYNTAX};
+use crate::file_reader::{FileReader, ProjectFiles, SYNTAX, digest};
 use crate::model::{AgentDef, AgentFile, TeamDef};
 use crate::{MAX_FILE, json, tree};
 
@@ -132,11 +134,15 @@ pub fn read(dialect: Dialect, path: &str, bytes: &[u8], files: &dyn ProjectFiles
             Dialect::CoreAgent => core_agent::read(&mut reader),
         };
     }
+    let mut sources = reader.take_sources();
+    sources.insert(path.into(), digest(bytes));
     AgentFile {
         path: path.into(),
         dialect,
         agents,
         team,
+        sources,
+        root: PathBuf::new(),
         reports: reader.finish(),
     }
 }
@@ -155,7 +161,7 @@ impl Dialect {
 type Contents = (Vec<AgentDef>, Option<TeamDef>);
 
 /// Parses the whole file as a JSON object.
-fn json_object(reader: &mut FileReader<'_>) -> Option<Vec<tree::NodeEntry>> {
+pub(crate) fn json_object(reader: &mut FileReader<'_>) -> Option<Vec<tree::NodeEntry>> {
     match json::parse(reader.text) {
         Ok(node) => {
             if let tree::NodeValue::Map(entries) = node.value {

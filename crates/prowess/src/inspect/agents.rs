@@ -1,29 +1,48 @@
 //! The JSON documents about agents.
 
-use prowess_diag::{FileReport, LineIndex, render, sanitize};
-use prowess_flow::{AgentDef, PromptSource, RosterEntry, Selection};
+use prowess_diag::{FileReport, LineIndex, render, sanitize, wording};
+use prowess_flow::{
+    AgentDef, AgentFile, AgentLimits, ModelChoice, PromptSource, RosterEntry, Selection, ServerDef,
+};
+use prowess_trust::{AgentTrust, HiddenText, TrustKind};
 use serde_json::{Map, Value, json};
+
+use super::permissions::{TrustSection, trust_changes, trust_word};
 
 /// Returns the document of all agents: `prowess.agents/1`.
 pub fn agents<'e>(
-    entries: impl IntoIterator<Item = &'e RosterEntry>,
+    entries: impl IntoIterator<Item = (&'e RosterEntry, Option<&'e AgentTrust>)>,
     reports: &[FileReport],
 ) -> Value {
-    let agents: Vec<Value> = entries.into_iter().map(listed).collect();
+    let entries = entries.into_iter();
+    let agents: Vec<Value> = entries.map(|(entry, trust)| listed(entry, trust)).collect();
     json!({ "schema": "prowess.agents/1", "agents": agents, "findings": findings(reports) })
 }
 
 /// Returns the document of one agent: `prowess.agent/1`.
-pub fn agent(entry: &RosterEntry) -> Value {
+pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Value {
     let mut document = Map::new();
     document.insert("schema".to_owned(), "prowess.agent/1".into());
-    if let Value::Object(head) = listed(entry) {
+    if let Value::Object(head) = listed(entry, trust) {
         document.extend(head);
     }
+    document.insert("digest".to_owned(), json!(trust.map(|trust| &trust.digest)));
+    let changes = trust.map(|trust| trust_changes(&trust.changes));
+    document.insert("changes".to_owned(), json!(changes.unwrap_or_default()));
+    let sources: Vec<&str> = entry.file.sources.keys().map(|name| &**name).collect();
+    document.insert("sources".to_owned(), json!(sources));
     if let Some(agent) = entry.agent() {
         document.insert("effort".to_owned(), json!(agent.effort));
         document.insert("tools".to_owned(), selection(&agent.tools));
         document.insert("servers".to_owned(), selection(&agent.servers));
+        let servers: Vec<Value> = agent.server_defs.iter().map(server).collect();
+        document.insert("server_files".to_owned(), json!(servers));
+        document.insert("base_url".to_owned(), json!(base_url(agent)));
+        let folders = agent.skill_folders.iter();
+        let folders: Vec<Value> = folders
+            .map(|(name, folder)| json!({ "name": name, "folder": folder }))
+            .collect();
+        document.insert("skill_folders".to_owned(), json!(folders));
         document.insert("skills".to_owned(), selection(&agent.skills));
         document.insert("preload".to_owned(), json!(agent.preload));
         document.insert("calls".to_owned(), selection(&agent.calls));
@@ -42,7 +61,217 @@ pub fn agent(entry: &RosterEntry) -> Value {
     Value::Object(document)
 }
 
-fn listed(entry: &RosterEntry) -> Value {
+/// Returns the address that a file sets for the model of an agent.
+fn base_url(agent: &AgentDef) -> Option<&str> {
+    match &agent.model {
+        ModelChoice::Named { base_url, .. } => base_url.as_deref(),
+        ModelChoice::Inherit | ModelChoice::Alias(_) => None,
+    }
+}
+
+/// Returns a server without the values of variables and headers, which may be secrets.
+fn server(server: &ServerDef) -> Value {
+    json!({
+        "name": server.name,
+        "file": server.file,
+        "command": server.command,
+        "args": server.args,
+        "env": server.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "url": server.url,
+    })
+}
+
+/// Describes a server in one line: its name, and the program or the URL.
+pub fn server_text(server: &ServerDef) -> String {
+    let target = match (&server.command, &server.url) {
+        (Some(command), _) => {
+            let args = server.args.iter().map(|word| &**word);
+            let words: Vec<&str> = std::iter::once(&**command).chain(args).collect();
+            words.join(" ")
+        }
+        (None, Some(url)) => url.to_string(),
+        (None, None) => "neither a program nor a URL".to_owned(),
+    };
+    format!("{}: {target} ({})", server.name, server.file)
+}
+
+/// Describes the trust in the file of an agent.
+pub fn agent_trust_word(trust: &AgentTrust) -> &'static str {
+    match &trust.state {
+        _ if !trust.required => "needs no trust",
+        Some(state) => trust_word(state),
+        None => "not trusted",
+    }
+}
+
+/// Returns what trusting an agent file would allow as a document.
+pub fn agent_trust(file: &AgentFile, trust: &AgentTrust, hidden: &[HiddenText]) -> Value {
+    let agents = file.agents.iter();
+    let agents: Vec<Value> = agents
+        .map(|agent| {
+            json!({
+                "name": agent.name.as_str(),
+                "model": agent.model.spec(),
+                "base_url": base_url(agent),
+                "tools": selection(&agent.tools),
+                "servers": selection(&agent.servers),
+                "server_files": agent.server_defs.iter().map(server).collect::<Vec<_>>(),
+                "skills": selection(&agent.skills),
+                "calls": selection(&agent.calls),
+                "read_only": agent.is_read_only,
+                "limits": limits(agent),
+            })
+        })
+        .collect();
+    json!({
+        "path": trust.path,
+        "kind": TrustKind::Agents.name(),
+        "state": agent_trust_word(trust),
+        "digest": trust.digest,
+        "files": trust.files().len(),
+        "changes": trust_changes(&trust.changes),
+        "sources": trust.files().collect::<Vec<_>>(),
+        "agents": agents,
+        "hidden": hidden.iter().map(|hidden| json!({
+            "file": hidden.file, "line": hidden.line, "what": hidden.what,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// Summarises what trusting an agent file would allow. Empty sections are left out.
+pub fn agent_trust_sections(
+    file: &AgentFile,
+    trust: &AgentTrust,
+    hidden: &[HiddenText],
+) -> Vec<TrustSection> {
+    let each = |line: &dyn Fn(&AgentDef) -> Option<String>| {
+        let mut lines: Vec<String> = file.agents.iter().filter_map(line).collect();
+        lines.dedup();
+        lines
+    };
+    let is_open = |agent: &AgentDef| agent.tools.only.is_none() && !agent.is_read_only;
+    let named = |agent: &AgentDef, text: String| format!("{}: {text}", agent.name);
+    let servers = || file.agents.iter().flat_map(|agent| &agent.server_defs);
+    let distinct = |mut lines: Vec<String>| {
+        let mut seen = std::collections::BTreeSet::new();
+        lines.retain(|line| seen.insert(line.clone()));
+        lines
+    };
+    let programs = servers().filter(|server| server.command.is_some());
+    let urls = servers().filter(|server| server.command.is_none());
+    let hidden = hidden.iter();
+    let hidden =
+        hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
+    let commands = file.team.iter().flat_map(|team| &team.commands);
+    let commands = commands.map(|command| format!("/{} ({})", command.name, command.file));
+    let all: [(&'static str, Vec<String>, bool); 12] = [
+        (
+            "Changed since it was trusted",
+            trust_changes(&trust.changes),
+            true,
+        ),
+        (
+            "Agents with all tools of a session",
+            each(&|agent| is_open(agent).then(|| named(agent, selection_text(&agent.tools)))),
+            true,
+        ),
+        (
+            "Agents with these tools",
+            each(&|agent| (!is_open(agent)).then(|| named(agent, tools_text(agent)))),
+            false,
+        ),
+        (
+            "Starts programs outside the sandbox",
+            distinct(programs.map(server_text).collect()),
+            true,
+        ),
+        (
+            "Connects to servers",
+            distinct(urls.map(server_text).collect()),
+            true,
+        ),
+        (
+            "Sends conversations to",
+            each(&|agent| base_url(agent).map(|url| named(agent, url.to_owned()))),
+            true,
+        ),
+        (
+            "Models",
+            each(&|agent| {
+                let is_own = agent.model != ModelChoice::Inherit;
+                is_own.then(|| named(agent, agent.model.spec()))
+            }),
+            false,
+        ),
+        (
+            "Skills",
+            each(&|agent| Some(named(agent, selection_text(&agent.skills)))),
+            false,
+        ),
+        (
+            "May start other agents",
+            each(&|agent| {
+                let is_alone = agent.calls == Selection::none();
+                (!is_alone).then(|| named(agent, selection_text(&agent.calls)))
+            }),
+            false,
+        ),
+        (
+            "Limits",
+            each(&|agent| limits_text(agent).map(|text| named(agent, text))),
+            false,
+        ),
+        ("Slash commands", commands.collect(), false),
+        ("Contains hidden text", hidden.collect(), true),
+    ];
+    let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
+    let mut sections: Vec<TrustSection> = filled
+        .map(|(title, lines, alarming)| TrustSection {
+            title,
+            lines,
+            alarming,
+        })
+        .collect();
+    sections.push(TrustSection {
+        title: "Files",
+        lines: trust.files().map(str::to_owned).collect(),
+        alarming: false,
+    });
+    sections
+}
+
+/// Describes the tools of an agent.
+fn tools_text(agent: &AgentDef) -> String {
+    let tools = selection_text(&agent.tools);
+    if agent.is_read_only {
+        format!("{tools}, read-only")
+    } else {
+        tools
+    }
+}
+
+/// Describes the limits of an agent. Returns `None` if it has none of its own.
+pub fn limits_text(agent: &AgentDef) -> Option<String> {
+    let AgentLimits {
+        turns,
+        seconds,
+        micros,
+        depth,
+    } = agent.limits;
+    let counted = |number: Option<u64>, noun| {
+        number.map(|number| wording::count(usize::try_from(number).unwrap_or(usize::MAX), noun))
+    };
+    let parts = [
+        counted(turns.map(u64::from), "turn"),
+        counted(seconds, "second"),
+        micros.map(|micros| format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)),
+        depth.map(|depth| format!("depth {depth}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn listed(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Value {
     let agent = entry.agent();
     let members = entry.team().map(|_| {
         let members = entry.file.agents.iter();
@@ -59,6 +288,7 @@ fn listed(entry: &RosterEntry) -> Value {
         "members": members,
         "shadowed": entry.shadowed_by.is_some(),
         "qualified": entry.qualified(),
+        "trust": trust.map(agent_trust_word),
     })
 }
 

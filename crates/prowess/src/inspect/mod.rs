@@ -13,7 +13,10 @@ mod skill;
 mod stats_and_prompt;
 mod why;
 
-pub use agents::{agent, agents, selection_text};
+pub use agents::{
+    agent, agent_trust, agent_trust_sections, agent_trust_word, agents, limits_text,
+    selection_text, server_text,
+};
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use permissions::{

@@ -30,6 +30,12 @@ pub fn is_agent_file(path: &Path) -> bool {
     AgentTarget::new(path).is_some()
 }
 
+/// Reads the agent file at a path. Returns `None` if the path is not that of an agent file, or if it
+/// cannot be read.
+pub fn read_agent_file_at(path: &Path) -> Option<AgentFile> {
+    AgentTarget::new(path)?.read().ok()
+}
+
 /// An agent file at a path.
 pub(super) struct AgentTarget {
     /// The project, without links.

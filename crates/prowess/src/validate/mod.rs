@@ -47,7 +47,7 @@ mod outcome;
 mod targets;
 mod watch;
 
-pub use agents::is_agent_file;
+pub use agents::{is_agent_file, read_agent_file_at};
 pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{VisibleRoots, distinct, visible_roots};
