@@ -541,7 +541,8 @@ impl Models for Named {
         let settings = model_settings(&self.variables)
             .map_err(|failure| FindModelError::Unusable(failure.message.into()))?;
         let lookup = |name: &str| (self.variables)(name);
-        let chosen = prowess_models::open(name, &lookup, &settings);
+        // A skill or an agent chose the name.
+        let chosen = prowess_models::open_provider(name, &lookup, &settings);
         chosen
             .map(|chosen| chosen.model)
             .map_err(|error| FindModelError::Unusable(error.into()))

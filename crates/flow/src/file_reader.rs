@@ -116,6 +116,11 @@ const FRONTMATTER_RULES: [&str; 14] = [
 pub trait ProjectFiles {
     /// Reads a file. The path is relative to the project and contains no `..`.
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault>;
+
+    /// Returns `true` if a file exists, without reading all of it.
+    fn exists(&self, path: &str) -> bool {
+        !matches!(self.read(path), Err(ReadFault::Missing))
+    }
 }
 
 /// An agent file that is being read.
@@ -162,7 +167,7 @@ impl<'a> FileReader<'a> {
 
     /// Returns `true` if a file of the project exists.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        !matches!(self.files.read(path), Err(ReadFault::Missing))
+        self.files.exists(path)
     }
 
     /// Reads a file of the project that the agents depend on.
@@ -175,13 +180,20 @@ impl<'a> FileReader<'a> {
 
     /// Reads a file of the project, within the limit of all files that this one names.
     fn read_other(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+        let too_large = |bytes: usize| ReadFault::TooLarge {
+            bytes: bytes as u64,
+        };
+        if self.left.get() == 0 {
+            return Err(too_large(MAX_OTHER_BYTES));
+        }
         let bytes = self.files.read(path)?;
+        // After the first file that does not fit, no other is opened.
         let left = self.left.get().checked_sub(bytes.len());
-        let left = left.ok_or(ReadFault::TooLarge {
-            bytes: bytes.len() as u64,
-        })?;
-        self.left.set(left);
-        Ok(bytes)
+        self.left.set(left.unwrap_or(0));
+        match left {
+            Some(_) => Ok(bytes),
+            None => Err(too_large(bytes.len())),
+        }
     }
 
     /// Returns the reports, that of this file first.

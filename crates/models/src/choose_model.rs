@@ -263,6 +263,17 @@ pub fn open(
     if name == "echo" {
         return Ok(chosen(Arc::new(EchoModel::default())));
     }
+    open_provider(name, variables, settings)
+}
+
+/// Opens a model of a provider: `provider/name`. For names that skills and agents choose, which must
+/// not name files.
+pub fn open_provider(
+    name: &str,
+    variables: EnvLookup<'_>,
+    settings: &ModelSettings,
+) -> Result<ChosenModel, ChooseError> {
+    let why = "selected by name".to_owned();
     let (provider, model) = split(name)?;
     let model = model.or(provider.model).ok_or(ChooseError::NoModel {
         provider: provider.name,

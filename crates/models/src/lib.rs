@@ -29,6 +29,7 @@ pub use api_key::{ApiKey, ApiKeyError};
 pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
 pub use choose_model::{
     ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, expected_name, open,
+    open_provider,
 };
 pub use echo::EchoModel;
 pub use gemini::Gemini;

@@ -42,11 +42,10 @@ impl HostPaths {
         gate
     }
 
-    /// Returns the trust store, or `None` if there is no folder for state.
+    /// Returns the trust store as the project sees it, or `None` if there is no folder for state.
     pub fn trust(&self) -> Option<TrustStore> {
-        self.state
-            .as_ref()
-            .map(|folder| TrustStore::new(folder.join("trust")))
+        let folder = self.state.as_ref()?;
+        Some(TrustStore::new(folder.join("trust")).in_project(&self.workspace))
     }
 
     /// Applies these folders and a configuration to settings.

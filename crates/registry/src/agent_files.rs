@@ -1,5 +1,6 @@
 //! Finds the agent files of a project and of a user.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use prowess_diag::wording::io_reason;
@@ -13,6 +14,8 @@ use crate::resource::{ResourceError, SkillFolder};
 const MAX_FILES: usize = 1_000;
 /// Maximum number of entries that are looked at per folder of the table.
 const MAX_ENTRIES: usize = 10_000;
+/// Maximum number of bytes of all agent files, and of the files that they name.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum depth below a folder of the table.
 const MAX_DEPTH: usize = 3;
 
@@ -93,23 +96,36 @@ pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
     let home = place.home.as_deref();
     let mut found = Vec::new();
     let root = repository(&place.current).filter(|root| Some(*root) != home);
+    let left = Cell::new(MAX_BYTES);
     for folder in project_folders(&place.current, home) {
         search(
             root.unwrap_or(folder),
             folder,
             AgentScope::Project,
+            &left,
             &mut found,
         );
     }
     if let Some(home) = home {
-        search(home, home, AgentScope::User, &mut found);
+        let left = Cell::new(MAX_BYTES);
+        search(home, home, AgentScope::User, &left, &mut found);
     }
     found
 }
 
 /// Reads one agent file below `root`.
 pub fn read_agent_file(root: &Path, path: &str, dialect: Dialect) -> Result<AgentFile, ReadFault> {
-    let files = ProjectFolder::open(root)?;
+    read_within(root, path, dialect, &Cell::new(MAX_BYTES))
+}
+
+/// Reads one agent file, if it and the files that it names have at most as many bytes as are left.
+fn read_within(
+    root: &Path,
+    path: &str,
+    dialect: Dialect,
+    left: &Cell<usize>,
+) -> Result<AgentFile, ReadFault> {
+    let files = ProjectFolder::open(root, left)?;
     let bytes = files.read(path)?;
     let mut file = read(dialect, path, &bytes, &files);
     root.clone_into(&mut file.root);
@@ -123,12 +139,19 @@ pub fn read_agent_text(
     dialect: Dialect,
     bytes: &[u8],
 ) -> Result<AgentFile, ReadFault> {
-    let files = ProjectFolder::open(root)?;
+    let left = Cell::new(MAX_BYTES);
+    let files = ProjectFolder::open(root, &left)?;
     Ok(read(dialect, path, bytes, &files))
 }
 
 /// Searches the places below `folder`. Paths in the files must stay below `root`.
-fn search(root: &Path, folder: &Path, scope: AgentScope, found: &mut Vec<FoundAgentFile>) {
+fn search(
+    root: &Path,
+    folder: &Path,
+    scope: AgentScope,
+    left: &Cell<usize>,
+    found: &mut Vec<FoundAgentFile>,
+) {
     let Some(prefix) = folder.strip_prefix(root).ok().and_then(Path::to_str) else {
         return;
     };
@@ -147,7 +170,7 @@ fn search(root: &Path, folder: &Path, scope: AgentScope, found: &mut Vec<FoundAg
         collect(root, &top, place, 0, &mut entries, &mut paths);
         paths.sort();
         for path in paths {
-            let file = read_agent_file(root, &path, place.dialect)
+            let file = read_within(root, &path, place.dialect, left)
                 .unwrap_or_else(|fault| unread(place.dialect, &path, &fault));
             found.push(FoundAgentFile {
                 scope,
@@ -226,19 +249,31 @@ fn unread(dialect: Dialect, path: &str, fault: &ReadFault) -> AgentFile {
 }
 
 /// The files of a project or of a home folder. A link that leaves it is not followed.
-struct ProjectFolder(SkillFolder);
+struct ProjectFolder<'l> {
+    folder: SkillFolder,
+    /// Number of bytes that may still be read.
+    left: &'l Cell<usize>,
+}
 
-impl ProjectFolder {
-    fn open(root: &Path) -> Result<Self, ReadFault> {
+impl<'l> ProjectFolder<'l> {
+    fn open(root: &Path, left: &'l Cell<usize>) -> Result<Self, ReadFault> {
         let folder = SkillFolder::open(root).map_err(|error| fault(&error))?;
-        Ok(Self(folder))
+        Ok(Self { folder, left })
     }
 }
 
-impl ProjectFiles for ProjectFolder {
+impl ProjectFiles for ProjectFolder<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
-        let bytes = self.0.bytes(path, MAX_FILE as u64);
-        bytes.map_err(|error| fault(&error))
+        let most = MAX_FILE.min(self.left.get());
+        let bytes = self.folder.bytes(path, most as u64);
+        let bytes = bytes.map_err(|error| fault(&error))?;
+        self.left.set(self.left.get().saturating_sub(bytes.len()));
+        Ok(bytes)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        let found = self.folder.bytes(path, 0).map_err(|error| fault(&error));
+        !matches!(found, Err(ReadFault::Missing))
     }
 }
 

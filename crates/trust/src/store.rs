@@ -129,6 +129,10 @@ pub struct TrustRecord {
     /// The path of the skill as it is used: the real path of the folder around it, and its name. If
     /// the name is a link, its target is not part of the path.
     pub path: String,
+    /// The project that uses it, if it is outside of that project. Its commands run in the project,
+    /// so trust for one project is not trust for another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The digest over all its files.
     pub digest: String,
     /// The time it was trusted, in seconds since 1970.
@@ -212,6 +216,8 @@ pub enum TrustEntry {
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     folder: PathBuf,
+    /// The project that uses the skills.
+    project: Option<PathBuf>,
 }
 
 impl TrustStore {
@@ -219,7 +225,35 @@ impl TrustStore {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
+            project: None,
         }
+    }
+
+    /// Returns the store as a project sees it: what is outside of the project, such as a skill of the
+    /// main checkout that a worktree uses, has a record for that project alone.
+    #[must_use]
+    pub fn in_project(self, project: &Path) -> Self {
+        let project = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+        Self {
+            project: Some(project),
+            ..self
+        }
+    }
+
+    /// Returns the store for things that are used where they are.
+    #[must_use]
+    pub fn in_place(&self) -> Self {
+        Self {
+            project: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the project that a record for this path is bound to.
+    fn project_for(&self, used: &Path) -> Option<&Path> {
+        self.project
+            .as_deref()
+            .filter(|project| !used.starts_with(project))
     }
 
     /// Returns the folder of the records.
@@ -271,7 +305,10 @@ impl TrustStore {
         };
         match read_record(&file) {
             Ok(None) => Err(TrustState::Never),
-            Ok(Some(record)) if record.path != spell(path) => {
+            Ok(Some(record))
+                if record.path != spell(path)
+                    || record.project != self.project_for(path).map(spell) =>
+            {
                 Err(damaged(TrustRecordError::OtherPath))
             }
             Ok(Some(record)) if is_kind(&record) => Ok(record),
@@ -299,6 +336,7 @@ impl TrustStore {
             version: VERSION,
             kind: Some(kind),
             path: spell(&path),
+            project: self.project_for(&path).map(spell),
             digest,
             since: now,
             files,
@@ -321,6 +359,7 @@ impl TrustStore {
             version: VERSION,
             kind: Some(kind),
             path: spell(&path),
+            project: self.project_for(&path).map(spell),
             digest: digest.to_owned(),
             since: now,
             files,
@@ -397,6 +436,10 @@ impl TrustStore {
             hasher.update([0]);
         }
         hasher.update(skill.as_os_str().as_bytes());
+        if let Some(project) = self.project_for(skill) {
+            hasher.update([0]);
+            hasher.update(project.as_os_str().as_bytes());
+        }
         let name = hex(&hasher.finalize());
         self.folder.join(format!("{}.json", &name[..40]))
     }

@@ -43,6 +43,8 @@ pub struct TrustSummary {
     pub bytes: u64,
     /// Tools that it may use without a prompt.
     pub grants: Vec<GrantLine>,
+    /// The model that it asks for. The conversation goes to that provider while it is loaded.
+    pub model: Option<String>,
     /// Commands that run whenever it is loaded.
     pub commands: Vec<String>,
     /// Programs and scripts in its folder.
@@ -198,6 +200,13 @@ fn manifest(
             fault: rule.err().map(|fault| fault.why.into()),
         });
     }
+    let model = parsed
+        .manifest
+        .model
+        .as_ref()
+        .map(|model| model.value.trim());
+    let is_other = |model: &&str| !model.is_empty() && *model != "inherit";
+    summary.model = model.filter(is_other).map(str::to_owned);
     if let Some(hooks) = parsed.manifest.entry("hooks") {
         summary.hooks = true;
         for event in hooks.value.entries().into_iter().flatten() {
@@ -208,7 +217,10 @@ fn manifest(
         }
     }
     let text = parsed.text;
-    for item in body::analyse(text, parsed.body, &[], ScanDetail::Full) {
+    // With the names of the arguments, as the renderer reads it.
+    let names = parsed.manifest.arguments.iter();
+    let names: Vec<&str> = names.map(|name| &*name.value).collect();
+    for item in body::analyse(text, parsed.body, &names, ScanDetail::Full) {
         if let (BodyItemKind::Command { command, .. }, ItemContext::Shell | ItemContext::Text) =
             (&item.kind, item.place)
         {

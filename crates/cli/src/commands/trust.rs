@@ -95,7 +95,13 @@ pub(crate) fn run(
                     (path, kind)
                 }
             };
-            let had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
+            let in_place = store.in_place();
+            let mut had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
+            if !had {
+                had = in_place
+                    .revoke(kind, &path)
+                    .map_err(|error| fault(&error))?;
+            }
             documents.push(json!({ "path": path, "revoked": had }));
             let shown = targets::display(&path, environment);
             if !args.json {
@@ -107,9 +113,22 @@ pub(crate) fn run(
             }
             continue;
         }
-        let subject = match agent_path {
-            Some(path) => agent_subject(&path, &store, environment)?,
-            None => skill_subject(typed, &library, &store, environment, printer)?,
+        let (subject, store) = match agent_path {
+            Some(path) => {
+                let store = store.in_place();
+                (agent_subject(&path, &store, environment)?, store)
+            }
+            None => {
+                let path = folder(typed, &library, environment, printer)?;
+                // What this project does not use is trusted where it is.
+                let store = if is_used(&path, &library) {
+                    store.clone()
+                } else {
+                    store.in_place()
+                };
+                let subject = skill_subject(path, &library, &store, environment)?;
+                (subject, store)
+            }
         };
         let (document, ended) = one(subject, typed, args, &store, environment, printer)?;
         documents.push(document);
@@ -166,13 +185,11 @@ impl Subject {
 
 /// Reads a skill and its trust.
 fn skill_subject(
-    typed: &str,
+    path: PathBuf,
     library: &Library,
     store: &TrustStore,
     environment: &Environment,
-    printer: &Printer,
 ) -> Result<Subject, Failure> {
-    let path = folder(typed, library, environment, printer)?;
     let kind = TrustKind::of_skill_at(&path);
     let state = store.state(kind, &path).map_err(|error| fault(&error))?;
     let changes = store.changes(&path, &state);
@@ -407,6 +424,16 @@ fn known_path(path: PathBuf, library: &Library) -> PathBuf {
             .cloned()
             .unwrap_or(path),
     }
+}
+
+/// Returns `true` if the project uses the skill at this path.
+fn is_used(path: &Path, library: &Library) -> bool {
+    let catalog = library.catalog();
+    let mut known = catalog
+        .entries()
+        .iter()
+        .filter_map(|entry| skill_path(&entry.skill));
+    known.any(|known| known == *path)
 }
 
 /// Resolves the folder whose trust is revoked; the folder may no longer exist.

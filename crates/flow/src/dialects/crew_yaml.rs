@@ -17,6 +17,9 @@ use crate::model::{
 use crate::servers;
 use crate::tree::{Node, NodeEntry, entries_from_yaml};
 
+/// Maximum size of a crew file, in bytes.
+const MAX_CREW: usize = 128 * 1024;
+
 const CREW_KEYS: [&str; 6] = [
     "version",
     "id",
@@ -109,6 +112,11 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
 /// Parses the file.
 fn crew(reader: &mut FileReader<'_>) -> Option<Vec<NodeEntry>> {
     let text = reader.text;
+    if text.len() > MAX_CREW {
+        let message = format!("the file is larger than {} KiB", MAX_CREW / 1024);
+        reader.report(SYNTAX, Span::at(0), message, "split the crew");
+        return None;
+    }
     let document = match yaml::read(text, 0) {
         Ok(document) => document,
         Err(YamlError::Syntax { at, message }) => {

@@ -92,6 +92,7 @@ pub fn trust(
             "unrestricted": grant.unrestricted,
             "fault": grant.fault,
         })).collect::<Vec<_>>(),
+        "model": summary.model,
         "commands": summary.commands,
         "scripts": summary.scripts,
         "hooks": summary.hooks,
@@ -171,11 +172,13 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
         .scripts
         .iter()
         .map(|path| path.display().to_string());
-    let all: [(&'static str, Vec<String>, bool); 10] = [
+    let model: Vec<String> = summary.model.iter().cloned().collect();
+    let all: [(&'static str, Vec<String>, bool); 11] = [
         ("Changed since it was trusted", trust_changes(changes), true),
         ("May do anything without approval", grants(true), true),
         ("May use without approval", grants(false), false),
         ("Invalid entries, ignored", faulty.collect(), false),
+        ("Sends the conversation to another model", model, false),
         ("Runs when it is loaded", summary.commands.clone(), true),
         ("Runs later", hooks, true),
         ("Contains scripts and programs", scripts.collect(), false),

@@ -436,7 +436,9 @@ impl Reader<'_> {
             }
         }
         let longest = self.names.iter().enumerate().filter(|(_, name)| {
-            !name.is_empty() && rest.starts_with(**name) && !continues_word(&rest[name.len()..])
+            is_argument_name(name)
+                && rest.starts_with(**name)
+                && !continues_word(&rest[name.len()..])
         });
         longest
             .max_by_key(|(_, name)| name.len())
@@ -520,6 +522,15 @@ fn bracketed_index(text: &str) -> Option<&str> {
     let digits = text.strip_prefix('[')?;
     let length = digits.bytes().take_while(u8::is_ascii_digit).count();
     (length > 0 && digits[length..].starts_with(']')).then(|| &digits[..length])
+}
+
+/// Returns `true` if a placeholder can have this name: a name with other characters, such as a
+/// backtick, would hide where a command begins.
+fn is_argument_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 fn continues_word(rest: &str) -> bool {

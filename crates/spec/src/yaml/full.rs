@@ -1,6 +1,7 @@
 //! The complete YAML reader, on top of a parser crate.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, StructureStyle};
 use prowess_diag::Span;
@@ -68,6 +69,9 @@ struct Builder<'t> {
     star: Option<usize>,
 }
 
+/// The number of entries up to which a key is looked up by comparing all of them.
+const SMALL_MAP: usize = 32;
+
 /// A collection that is not closed yet.
 enum Open {
     Sequence {
@@ -81,6 +85,8 @@ enum Open {
         entries: Vec<YamlEntry<'static>>,
         key: Option<(Cow<'static, str>, Span)>,
         duplicates: Vec<DuplicateKey>,
+        /// The positions of the entries by key, in a large map.
+        positions: HashMap<Box<str>, usize>,
     },
 }
 
@@ -147,6 +153,7 @@ impl Builder<'_> {
                     entries: Vec::new(),
                     key: None,
                     duplicates: Vec::new(),
+                    positions: HashMap::new(),
                 });
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(end),
@@ -268,10 +275,18 @@ impl Builder<'_> {
                 entries,
                 key,
                 duplicates,
+                positions,
                 ..
             }) => {
                 if let Some((name, key_span)) = key.take() {
-                    let earlier = entries.iter().find(|entry| entry.key == name);
+                    let earlier = if entries.len() < SMALL_MAP {
+                        entries.iter().find(|entry| entry.key == name)
+                    } else {
+                        for (at, entry) in entries.iter().enumerate().skip(positions.len()) {
+                            positions.insert(entry.key.as_ref().into(), at);
+                        }
+                        positions.get(&*name).and_then(|at| entries.get(*at))
+                    };
                     if let Some(earlier) = earlier {
                         duplicates.push(DuplicateKey {
                             key: name.into(),
