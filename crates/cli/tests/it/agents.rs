@@ -258,6 +258,8 @@ fn doctor_names_files_of_other_systems() {
     );
     world.file(".agents/mcp.json", "{}");
     world.file("mission.hcl", "agent \"a\" {}\n");
+    // Terraform uses HCL too.
+    world.file(".terraform.lock.hcl", "provider \"x\" {}\n");
     let doctor = world
         .command(&["doctor", "--json"])
         .env("PLANCK_SKILLS_DIRS", "x")
@@ -271,10 +273,12 @@ fn doctor_names_files_of_other_systems() {
     assert_eq!(of("agents"), ["9 agents and 3 teams in 8 files"]);
     let other = of("other");
     let expected = [
-        ".planck/config.json: not read: `skills_dirs` (use `[skills] dirs`) and `top_skills` (use `[prompt] last-used`)",
-        ".agents/mcp.json: not read",
+        ".agents/config.json: has no settings",
+        ".planck/config.json: `skills_dirs` and `top_skills` count",
+        ".planck/config.json: without effect: `locale` (there is one language)",
+        "environment: `PLANCK_SKILLS_DIRS` counts",
+        ".agents/mcp.json: 0 servers, used after `prowess mcp trust`; it has no `servers` object",
         "mission.hcl: not read",
-        "`PLANCK_SKILLS_DIRS` is set and has no effect",
     ];
     assert_eq!(other, expected);
 }
