@@ -16,7 +16,7 @@ mod servers;
 mod tree;
 
 pub use dialects::{Dialect, read};
-pub use file_reader::{AGENT_RULES, AgentRule, ProjectFiles};
+pub use file_reader::ProjectFiles;
 pub use json::{JsonError, parse as parse_json};
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,

@@ -33,7 +33,6 @@ use crate::{permissions, usage_store};
 Examples:
   prowess trust                           show the trust of each skill here
   prowess trust csv-report                show what it may do, then ask
-  prowess trust .planck/teams/dev/TEAM.json   the same for the agents of a file
   prowess trust csv-report --revoke       revoke trust"
 )]
 pub(crate) struct TrustArgs {
