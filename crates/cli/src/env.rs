@@ -25,6 +25,18 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "Additional skill folders, separated like `PATH`; `~` is the home folder",
     ),
     (
+        "PLANCK_SKILLS_DIRS",
+        "Additional skill folders of Planck, separated like `PATH`",
+    ),
+    (
+        "PLANCK_TEAMS_DIRS",
+        "Additional folders with teams of Planck, separated like `PATH`",
+    ),
+    (
+        "PLANCK_DEFAULT_MODEL",
+        "Model, unless a flag or the configuration sets one",
+    ),
+    (
         "PROWESS_NO_PROGRESS",
         "Hide progress if set to `1` or `true`",
     ),
@@ -72,6 +84,8 @@ pub(crate) struct Environment {
     pub(crate) config_file: Option<PathBuf>,
     /// `PROWESS_SKILLS_PATH`
     pub(crate) skills_path: Vec<PathBuf>,
+    /// The variables of Planck.
+    pub(crate) planck: prowess_config::PlanckVariables,
     /// `PROWESS_NO_PROGRESS`
     pub(crate) no_progress: bool,
     /// `COLUMNS`
@@ -90,6 +104,13 @@ impl Environment {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
+        let paths = |name: &str| {
+            let value = std::env::var_os(name).unwrap_or_default();
+            let paths = std::env::split_paths(&value);
+            paths
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect::<Vec<_>>()
+        };
         let text = |name: &str| std::env::var(name).ok();
         let base = etcetera::base_strategy::Xdg::new().ok();
         Self {
@@ -103,13 +124,12 @@ impl Environment {
             prowess_home: path("PROWESS_HOME"),
             store_url: text("PROWESS_STORE_URL").filter(|url| !url.is_empty()),
             config_file: path("PROWESS_CONFIG_FILE"),
-            skills_path: std::env::var_os("PROWESS_SKILLS_PATH")
-                .map(|value| {
-                    std::env::split_paths(&value)
-                        .filter(|path| !path.as_os_str().is_empty())
-                        .collect()
-                })
-                .unwrap_or_default(),
+            skills_path: paths("PROWESS_SKILLS_PATH"),
+            planck: prowess_config::PlanckVariables {
+                skills_dirs: paths("PLANCK_SKILLS_DIRS"),
+                teams_dirs: paths("PLANCK_TEAMS_DIRS"),
+                default_model: text("PLANCK_DEFAULT_MODEL").filter(|name| !name.is_empty()),
+            },
             no_progress: text("PROWESS_NO_PROGRESS")
                 .is_some_and(|value| matches!(value.as_str(), "1" | "true")),
             columns: text("COLUMNS").and_then(|value| value.parse().ok()),
@@ -135,6 +155,7 @@ impl Environment {
             home: self.home.clone(),
             user: self.config_file.clone().or_else(in_home).or_else(usual),
             is_named: self.config_file.is_some(),
+            planck: self.planck.clone(),
         }
     }
 

@@ -4,13 +4,16 @@
 //! environment variables; the paths are arguments.
 
 mod mcp_servers;
+mod other_systems;
 mod read;
 mod rules;
 mod skills;
 
 pub use mcp_servers::{
-    MCP_FILE, McpFile, McpServer, McpTransport, ServerError, project_mcp_file, read_mcp_file,
+    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, ServerError,
+    project_mcp_files, read_mcp_file,
 };
+pub use other_systems::{IgnoredSetting, OtherSettings, PlanckVariables, TeamFolder};
 pub use rules::RuleOptions;
 pub use skills::AgentError;
 
@@ -53,6 +56,8 @@ pub struct Config {
     pub dirs: Vec<PathBuf>,
     /// `skills.dirs` of the project, all of them inside it
     pub project_dirs: Vec<PathBuf>,
+    /// Folders with teams, in the settings of Planck
+    pub team_folders: Vec<TeamFolder>,
     /// `skills.max-folders`, in the user's file only
     pub max_folders: Option<usize>,
     /// `skills.precedence`
@@ -131,6 +136,11 @@ impl Config {
                 .project_dirs
                 .into_iter()
                 .chain(base.project_dirs)
+                .collect(),
+            team_folders: self
+                .team_folders
+                .into_iter()
+                .chain(base.team_folders)
                 .collect(),
             max_folders: self.max_folders.or(base.max_folders),
             // A project must not override a user who puts user skills first.
@@ -237,6 +247,8 @@ pub struct ConfigPaths {
     pub user: Option<PathBuf>,
     /// `true` if the user's file was named explicitly, and so must exist.
     pub is_named: bool,
+    /// The variables of Planck.
+    pub planck: PlanckVariables,
 }
 
 /// The merged configuration and the problems of its files.
@@ -250,6 +262,8 @@ pub struct LoadedConfig {
     pub warnings: Vec<FileReport>,
     /// Files that could not be used.
     pub faults: Vec<ConfigError>,
+    /// The settings of other systems: what counts, and what does not.
+    pub others: Vec<OtherSettings>,
 }
 
 /// A configuration file that cannot be used.
@@ -272,10 +286,17 @@ pub enum ConfigError {
     },
 }
 
-/// Reads the configuration of the user and of the project. The project's file has precedence.
+/// Reads the configuration of the user and of the project. The project's file has precedence. The
+/// settings of other systems count less than both.
 /// `show` formats paths in diagnostics.
 pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConfig {
-    let mut loaded = LoadedConfig::default();
+    let others = other_systems::read(sources, show);
+    let mut loaded = LoadedConfig {
+        config: others.config,
+        warnings: others.warnings,
+        others: others.files,
+        ..LoadedConfig::default()
+    };
     let project = project_file(sources);
     for (path, is_project) in [(sources.user.as_ref(), false), (project.as_ref(), true)]
         .into_iter()
@@ -358,6 +379,7 @@ pub fn texts(sources: &ConfigPaths) -> Vec<(PathBuf, String)> {
         .chain(project_file(sources));
     files
         .filter_map(|file| std::fs::read_to_string(&file).ok().map(|text| (file, text)))
+        .chain(other_systems::texts(sources))
         .collect()
 }
 

@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 /// The configuration file that MCP clients share.
 pub const MCP_FILE: &str = ".mcp.json";
 
+/// The same file of core-agent, whose servers are in `servers`.
+pub const CORE_AGENT_MCP_FILE: &str = ".agents/mcp.json";
+
 /// Maximum size of such a file in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 /// Maximum number of servers in a file.
@@ -101,6 +104,9 @@ pub enum ServerError {
     /// The transport is not supported.
     #[error("the `sse` transport is deprecated and not supported; use `http` if the server has it")]
     Sse,
+    /// It has core-agent's `auth`.
+    #[error("`auth` is not supported; use `headers` with a variable")]
+    Auth,
     /// It has a command and a URL.
     #[error("it has both `command` and `url`; remove one")]
     Both,
@@ -225,13 +231,16 @@ impl McpServer {
     }
 }
 
-/// Returns the `.mcp.json` of the current project, if there is one.
-pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// Returns the nearest `.mcp.json` and `.agents/mcp.json` of the current project, as far as they
+/// exist.
+pub fn project_mcp_files(current: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let folders = skill_folders::project_folders(current, home);
-    folders
-        .iter()
-        .map(|folder| folder.join(MCP_FILE))
-        .find(|file| file.is_file())
+    let nearest = |name: &str| {
+        let mut files = folders.iter().map(|folder| folder.join(name));
+        files.find(|file| file.is_file())
+    };
+    let names = [MCP_FILE, CORE_AGENT_MCP_FILE];
+    names.into_iter().filter_map(nearest).collect()
 }
 
 /// The contents of a `.mcp.json`.
@@ -245,7 +254,7 @@ pub struct McpFile {
     pub faults: Vec<String>,
 }
 
-/// Reads a `.mcp.json`. A missing file is empty.
+/// Reads a `.mcp.json`, or the `mcp.json` of core-agent. A missing file is empty.
 pub fn read_mcp_file(path: &Path) -> McpFile {
     let fault = |why: String| McpFile {
         faults: vec![why],
@@ -260,13 +269,20 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         Ok(value) => value,
         Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };
-    let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
-        return fault("it has no `mcpServers` object".to_owned());
+    let key = if path.ends_with(CORE_AGENT_MCP_FILE) && value.get("mcpServers").is_none() {
+        "servers"
+    } else {
+        "mcpServers"
+    };
+    let Some(servers) = value.get(key).and_then(Value::as_object) else {
+        return fault(format!("it has no `{key}` object"));
     };
     let mut file = McpFile::default();
     for (name, keys) in servers.iter().take(MAX_SERVERS) {
         file.names.insert(name.clone());
         let read = match keys.as_object() {
+            // Without it, the server would refuse every request.
+            Some(keys) if key == "servers" && keys.contains_key("auth") => Err(ServerError::Auth),
             Some(keys) => McpServer::read(name, keys),
             None => Err(ServerError::NotAnObject),
         };

@@ -21,15 +21,13 @@ const MAX_OTHER_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum number of findings of one rule per file.
 const MAX_OF_A_RULE: usize = 100;
 
-/// A rule about agent files.
+/// A rule about agent files. Its summary and its page are in `prowess-lint`.
 #[derive(Clone, Copy, Debug)]
-pub struct AgentRule {
+pub(crate) struct AgentRule {
     /// Stable name in kebab case.
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// The severity of its findings.
-    pub severity: Severity,
-    /// The problem, in one phrase.
-    pub summary: &'static str,
+    pub(crate) severity: Severity,
 }
 
 impl AgentRule {
@@ -46,53 +44,47 @@ impl AgentRule {
 pub(crate) const SYNTAX: AgentRule = AgentRule {
     id: "agent-syntax",
     severity: Severity::Error,
-    summary: "the file is not valid JSON, YAML or TOML",
 };
 /// A name is missing or invalid.
 pub(crate) const NAME: AgentRule = AgentRule {
     id: "agent-name",
     severity: Severity::Error,
-    summary: "the name of an agent is missing, invalid or used twice",
 };
 /// A key is unknown.
 pub(crate) const KEY: AgentRule = AgentRule {
     id: "agent-key",
     severity: Severity::Warning,
-    summary: "a key is unknown",
 };
 /// A value has the wrong type.
 pub(crate) const VALUE: AgentRule = AgentRule {
     id: "agent-value",
     severity: Severity::Error,
-    summary: "a value is missing or has the wrong type",
 };
 /// A tool is unknown.
 pub(crate) const TOOL: AgentRule = AgentRule {
     id: "agent-tool",
     severity: Severity::Warning,
-    summary: "a tool is unknown",
 };
 /// A path cannot be used.
 pub(crate) const PATH: AgentRule = AgentRule {
     id: "agent-path",
     severity: Severity::Error,
-    summary: "a path is outside the project, missing or not a readable file",
 };
 /// A setting has no effect.
 pub(crate) const UNSUPPORTED: AgentRule = AgentRule {
     id: "agent-unsupported",
     severity: Severity::Warning,
-    summary: "a setting has no effect here",
 };
 /// The members do not form a team.
 pub(crate) const TEAM: AgentRule = AgentRule {
     id: "agent-team",
     severity: Severity::Error,
-    summary: "the members do not form a team",
 };
 
 /// All rules about agent files.
-pub const AGENT_RULES: [AgentRule; 8] = [SYNTAX, NAME, KEY, VALUE, TOOL, PATH, UNSUPPORTED, TEAM];
+#[cfg(test)]
+pub(crate) const AGENT_RULES: [AgentRule; 8] =
+    [SYNTAX, NAME, KEY, VALUE, TOOL, PATH, UNSUPPORTED, TEAM];
 
 /// Rules about skills that apply to the frontmatter of agents too.
 const FRONTMATTER_RULES: [&str; 14] = [
@@ -495,7 +487,18 @@ impl<'a> FileReader<'a> {
         if !is_path {
             return (text, PromptSource::Inline);
         }
-        let path = self.resolve(text.trim(), span);
+        // Planck's prompts are in the folder of the team.
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = self.resolve(text.trim(), span).filter(|path| {
+            let is_inside = folder.is_empty() || path.as_str().starts_with(&format!("{folder}/"));
+            if !is_inside {
+                let shown = shown(text.trim());
+                let message = format!("the path `{shown}` is outside the folder of the team");
+                let help = "move the file into the folder, or write the prompt itself";
+                self.report(PATH, span, message, help);
+            }
+            is_inside
+        });
         let read = path.and_then(|path| Some((self.open(&path, span)?, path)));
         match read {
             Some((text, path)) => (text.trim().into(), PromptSource::File(path.as_str().into())),

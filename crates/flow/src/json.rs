@@ -8,14 +8,16 @@ use crate::tree::{Node, NodeEntry, NodeValue};
 const MAX_DEPTH: usize = 64;
 
 /// The reason why a text is not JSON.
-#[derive(Debug, PartialEq)]
-pub(crate) struct JsonError {
-    pub(crate) at: Span,
-    pub(crate) message: &'static str,
+#[derive(Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// The place of the error.
+    pub at: Span,
+    /// The error.
+    pub message: &'static str,
 }
 
-/// Parses a text.
-pub(crate) fn parse(text: &str) -> Result<Node, JsonError> {
+/// Parses JSON, in which comments and trailing commas are accepted.
+pub fn parse(text: &str) -> Result<Node, JsonError> {
     let text = text
         .strip_prefix('\u{feff}')
         .map_or((text, 0), |rest| (rest, text.len() - rest.len()));
@@ -27,13 +29,6 @@ pub(crate) fn parse(text: &str) -> Result<Node, JsonError> {
         return Err(parser.error("unexpected text after the value"));
     }
     Ok(node)
-}
-
-/// Returns the keys of a JSON object with comments. Returns `None` if the text is not one.
-pub fn keys(text: &str) -> Option<Vec<Box<str>>> {
-    let node = parse(text).ok()?;
-    let keys = node.entries()?.iter().map(|entry| entry.key.clone());
-    Some(keys.collect())
 }
 
 struct Parser<'t> {

@@ -16,13 +16,14 @@ mod servers;
 mod tree;
 
 pub use dialects::{Dialect, read};
-pub use file_reader::{AGENT_RULES, AgentRule, ProjectFiles};
-pub use json::keys as json_keys;
+pub use file_reader::ProjectFiles;
+pub use json::{JsonError, parse as parse_json};
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
     PromptSource, Selection, ServerDef, TeamDef, TeamKind,
 };
 pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
+pub use tree::{Node, NodeEntry};
 
 /// Maximum size of a file, in bytes.
 pub const MAX_FILE: usize = prowess_spec::parse::MAX_FILE;

@@ -7,8 +7,9 @@ use toml::de::{DeTable, DeValue};
 
 /// A value and its place in the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
+pub struct Node {
+    /// The place.
+    pub span: Span,
     pub(crate) value: NodeValue,
 }
 
@@ -23,41 +24,47 @@ pub(crate) enum NodeValue {
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NodeEntry {
-    pub(crate) key: Box<str>,
-    pub(crate) key_span: Span,
-    pub(crate) value: Node,
+pub struct NodeEntry {
+    /// The key.
+    pub key: Box<str>,
+    /// The place of the key.
+    pub key_span: Span,
+    /// The value.
+    pub value: Node,
 }
 
 impl Node {
-    /// Returns the text of a scalar.
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// Returns the text of a scalar: a text, number or truth value.
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
             NodeValue::Scalar(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn items(&self) -> Option<&[Self]> {
+    /// Returns the items of a list.
+    pub fn items(&self) -> Option<&[Self]> {
         match &self.value {
             NodeValue::List(items) => Some(items),
             _ => None,
         }
     }
 
-    pub(crate) fn entries(&self) -> Option<&[NodeEntry]> {
+    /// Returns the entries of a map.
+    pub fn entries(&self) -> Option<&[NodeEntry]> {
         match &self.value {
             NodeValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Returns `true` if there is no value.
+    pub fn is_null(&self) -> bool {
         self.value == NodeValue::Null
     }
 
     /// Returns a description for messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self.value {
             NodeValue::Null => "null",
             NodeValue::Scalar(_) => "a single value",

@@ -1,9 +1,10 @@
 //! Finds the agent files of a project and of a user.
 
 use std::cell::Cell;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use prowess_diag::wording::io_reason;
+use prowess_diag::wording::{self, io_reason};
 use prowess_flow::{AgentFile, AgentScope, Dialect, MAX_FILE, ProjectFiles, read};
 use prowess_spec::ReadFault;
 
@@ -85,7 +86,7 @@ pub struct FoundAgentFile {
     /// The owner of the file.
     pub scope: AgentScope,
     /// The project or the home folder.
-    pub root: std::path::PathBuf,
+    pub root: PathBuf,
     /// The agents and the findings.
     pub file: AgentFile,
 }
@@ -93,6 +94,14 @@ pub struct FoundAgentFile {
 /// Reads the agent files of a project and of a user: those of the current folder and its parents up
 /// to the repository, nearest first, then those of the home folder.
 pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
+    agent_files_and_teams(place, &[])
+}
+
+/// As [`agent_files`], with other folders that have Planck's teams.
+pub fn agent_files_and_teams(
+    place: &Place,
+    teams: &[(AgentScope, PathBuf)],
+) -> Vec<FoundAgentFile> {
     let home = place.home.as_deref();
     let mut found = Vec::new();
     let root = repository(&place.current).filter(|root| Some(*root) != home);
@@ -106,11 +115,45 @@ pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
             &mut found,
         );
     }
+    let teams_of = |wanted: AgentScope| {
+        let teams = teams.iter().filter(move |(scope, _)| *scope == wanted);
+        teams.map(|(_, folder)| place.resolve(folder))
+    };
+    for folder in teams_of(AgentScope::Project) {
+        let root = root.unwrap_or(&place.current);
+        search_teams(root, &folder, AgentScope::Project, &left, &mut found);
+    }
     if let Some(home) = home {
         let left = Cell::new(MAX_BYTES);
         search(home, home, AgentScope::User, &left, &mut found);
     }
+    for folder in teams_of(AgentScope::User) {
+        let left = Cell::new(MAX_BYTES);
+        search_teams(&folder, &folder, AgentScope::User, &left, &mut found);
+    }
     found
+}
+
+/// Searches a folder with teams. Files that were found already are left out.
+fn search_teams(
+    root: &Path,
+    folder: &Path,
+    scope: AgentScope,
+    left: &Cell<usize>,
+    found: &mut Vec<FoundAgentFile>,
+) {
+    let Some(top) = folder.strip_prefix(root).ok().and_then(Path::to_str) else {
+        return;
+    };
+    let place = AgentPlace::both(Dialect::Planck, "teams");
+    let known: BTreeSet<PathBuf> = found
+        .iter()
+        .map(|found| found.root.join(&*found.file.path))
+        .collect();
+    let mut new = Vec::new();
+    search_place(root, top, &place, scope, left, &mut new);
+    new.retain(|found| !known.contains(&found.root.join(&*found.file.path)));
+    found.extend(new);
 }
 
 /// Reads one agent file below `root`.
@@ -160,64 +203,98 @@ fn search(
         AgentScope::User => place.in_home,
     };
     for place in PLACES.iter().filter(is_here) {
-        let mut paths = Vec::new();
-        let mut entries = 0;
         let top = match (prefix, place.path) {
             ("", path) => path.to_owned(),
             (prefix, "") => prefix.to_owned(),
             (prefix, path) => format!("{prefix}/{path}"),
         };
-        collect(root, &top, place, 0, &mut entries, &mut paths);
-        paths.sort();
-        for path in paths {
-            let file = read_within(root, &path, place.dialect, left)
-                .unwrap_or_else(|fault| unread(place.dialect, &path, &fault));
-            found.push(FoundAgentFile {
-                scope,
-                root: root.to_owned(),
-                file,
-            });
-        }
+        search_place(root, &top, place, scope, left, found);
     }
 }
 
-/// Collects the files of a place, relative to the root. Links to folders are not followed.
-fn collect(
+/// Reads the agent files of a place, at or below `top`.
+fn search_place(
     root: &Path,
-    path: &str,
+    top: &str,
     place: &AgentPlace,
-    depth: usize,
-    entries: &mut usize,
-    paths: &mut Vec<String>,
+    scope: AgentScope,
+    left: &Cell<usize>,
+    found: &mut Vec<FoundAgentFile>,
 ) {
+    let mut listing = Listing::default();
+    collect(root, top, place, 0, &mut listing);
+    listing.paths.sort();
+    let mut push = |mut file: AgentFile| {
+        root.clone_into(&mut file.root);
+        found.push(FoundAgentFile {
+            scope,
+            root: root.to_owned(),
+            file,
+        });
+    };
+    for path in listing.paths {
+        let file = read_within(root, &path, place.dialect, left);
+        push(file.unwrap_or_else(|fault| unread(place.dialect, &path, &fault)));
+    }
+    if listing.is_truncated {
+        let folder = if top.is_empty() { "." } else { top };
+        let message = format!(
+            "too large: only the first {} agent files and {} entries are read",
+            wording::thousands(MAX_FILES),
+            wording::thousands(MAX_ENTRIES)
+        );
+        push(AgentFile::unread(place.dialect, folder, message));
+    }
+}
+
+/// The files of a place.
+#[derive(Default)]
+struct Listing {
+    paths: Vec<String>,
+    /// Number of entries that were looked at.
+    entries: usize,
+    /// `true` if there are more files than were looked at.
+    is_truncated: bool,
+}
+
+/// Collects the files of a place, relative to the root. Links to folders are not followed. Folders
+/// are read in order of name, so that the limit always cuts off the same files.
+fn collect(root: &Path, path: &str, place: &AgentPlace, depth: usize, listing: &mut Listing) {
     let full = root.join(path);
     if depth == 0 && !place.path.is_empty() && full.is_file() {
-        paths.push(path.to_owned());
+        listing.paths.push(path.to_owned());
         return;
     }
-    let Ok(listing) = std::fs::read_dir(&full) else {
+    let Ok(entries) = std::fs::read_dir(&full) else {
         return;
     };
-    for entry in listing.flatten() {
-        *entries += 1;
-        if *entries > MAX_ENTRIES || paths.len() >= MAX_FILES {
-            return;
-        }
-        let name = entry.file_name();
-        let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else {
-            continue;
-        };
+    let room = MAX_ENTRIES.saturating_sub(listing.entries);
+    let mut entries = entries.flatten();
+    let mut names: Vec<_> = (entries.by_ref().take(room))
+        .filter_map(|entry| {
+            let kind = entry.file_type().ok()?;
+            Some((entry.file_name().into_string().ok()?, kind))
+        })
+        .collect();
+    listing.is_truncated |= entries.next().is_some();
+    listing.entries += names.len();
+    names.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, kind) in names {
         let inner = if path.is_empty() {
-            name.to_owned()
+            name.clone()
         } else {
             format!("{path}/{name}")
         };
         if kind.is_dir() {
             if !place.is_flat && depth + 1 < MAX_DEPTH {
-                collect(root, &inner, place, depth + 1, entries, paths);
+                collect(root, &inner, place, depth + 1, listing);
             }
-        } else if is_agent_file(place.dialect, name) {
-            paths.push(inner);
+        } else if is_agent_file(place.dialect, &name) {
+            if listing.paths.len() == MAX_FILES {
+                listing.is_truncated = true;
+                return;
+            }
+            listing.paths.push(inner);
         }
     }
 }
@@ -241,7 +318,7 @@ fn unread(dialect: Dialect, path: &str, fault: &ReadFault) -> AgentFile {
         ReadFault::Missing => "it is a broken link, or links out of the project".to_owned(),
         ReadFault::NotAFile(kind) => format!("it is {kind}"),
         ReadFault::TooLarge { bytes } => {
-            format!("it has {}", prowess_diag::wording::size(*bytes))
+            format!("it has {}", wording::size(*bytes))
         }
         ReadFault::Unreadable(why) => why.clone(),
     };

@@ -200,6 +200,17 @@ pub fn run_rules(gate: &Gate, skill: &SkillHandle, command: &str) -> Decision {
     gate.decide(&action, &Actor::default())
 }
 
+/// Returns the decision of the rules about a model that loads a skill.
+pub fn load_rules(gate: &Gate, skill: &SkillHandle) -> Decision {
+    let action = GateAction::Skill {
+        name: skill.name(),
+        also: &names_of(skill),
+        action: SkillAction::Load,
+        arguments: "",
+    };
+    gate.decide(&action, &Actor::default())
+}
+
 /// Returns the decision about a file of a skill that is read by its path, if it is a denial or comes
 /// from an ask rule.
 pub(crate) fn judge_file(

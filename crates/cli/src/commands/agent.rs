@@ -9,13 +9,13 @@ use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, selection_text};
 use prowess_diag::{FileReport, Severity, theme, wording};
 use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
-use prowess_registry::agent_files;
+use prowess_registry::{FoundAgentFile, agent_files_and_teams};
 use prowess_trust::{AgentTrust, TrustError, TrustState};
 
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use crate::{permissions, targets};
+use crate::{permissions, targets, visible_skills};
 
 #[derive(Debug, Args)]
 #[command(
@@ -93,6 +93,16 @@ pub(crate) struct Agents {
     trust: BTreeMap<PathBuf, AgentTrust>,
 }
 
+/// Reads the agent files that are visible from the current folder.
+pub(crate) fn files(environment: &Environment) -> Vec<FoundAgentFile> {
+    let teams = visible_skills::load(environment).config.team_folders;
+    let teams: Vec<_> = teams
+        .into_iter()
+        .map(|folder| (folder.scope, folder.path))
+        .collect();
+    agent_files_and_teams(&environment.place(), &teams)
+}
+
 /// Looks up the trust in the file of an agent.
 pub(crate) fn agent_trust(
     entry: &RosterEntry,
@@ -106,7 +116,7 @@ pub(crate) fn agent_trust(
 impl Agents {
     /// Reads the agent files.
     pub(crate) fn read(environment: &Environment) -> Self {
-        let mut files = agent_files(&environment.place());
+        let mut files = files(environment);
         let mut reports = Vec::new();
         for found in &mut files {
             for mut report in std::mem::take(&mut found.file.reports) {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::config::{
-    MCP_FILE, McpFile, McpServer, McpTransport, project_mcp_file, read_mcp_file,
+    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, project_mcp_files,
+    read_mcp_file,
 };
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
@@ -58,13 +59,13 @@ pub(crate) struct Configured {
     secrets: BTreeSet<String>,
     /// Servers that are not used, with the reason.
     notes: Vec<String>,
-    /// The project's file and its servers, if it is not trusted.
-    untrusted: Option<(PathBuf, Vec<McpServer>)>,
+    /// The project's files that are not trusted, and their servers.
+    untrusted: Vec<(PathBuf, Vec<McpServer>)>,
 }
 
 impl Setup {
-    /// Returns the servers of the user configuration, of `.mcp.json` in the home folder, and of the
-    /// project's `.mcp.json` if it is trusted. The first server of a name wins. A project cannot reuse
+    /// Returns the servers of the user configuration, of `.mcp.json` and `.agents/mcp.json` in the home
+    /// folder, and of those of the project that are trusted. The first server of a name wins. A project cannot reuse
     /// the name of a user's server, even a disabled one, because rules refer to names.
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
@@ -74,36 +75,39 @@ impl Setup {
             found.add(server, Some(&neutral), &self.variables);
         }
         if let Some(home) = &self.paths.home {
-            let file = found.file(&home.join(MCP_FILE));
-            found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
-            taken.extend(file.names);
+            for name in [MCP_FILE, CORE_AGENT_MCP_FILE] {
+                let file = found.file(&home.join(name));
+                found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
+                taken.extend(file.names);
+            }
         }
-        let Some(path) = self.project_servers() else {
-            return found;
-        };
-        if path.is_symlink() {
-            let path = path.display();
-            found.notes.push(format!("ignoring {path}: it is a link"));
-            return found;
-        }
-        let file = found.file(&path);
-        // Read the file again after the trust check: the contents in use must be the trusted ones.
-        let trusted = self
-            .paths
-            .trust()
-            .is_some_and(|store| is_trusted(&store, &path))
-            && read_mcp_file(&path) == file;
-        if trusted {
-            found.add_free(&file.servers, &taken, None, &self.variables);
-        } else if !file.servers.is_empty() {
-            found.untrusted = Some((path, file.servers));
+        for path in self.project_servers() {
+            if path.is_symlink() {
+                let path = path.display();
+                found.notes.push(format!("ignoring {path}: it is a link"));
+                continue;
+            }
+            let file = found.file(&path);
+            // Read the file again after the trust check: the contents in use must be the trusted
+            // ones.
+            let trusted = self
+                .paths
+                .trust()
+                .is_some_and(|store| is_trusted(&store, &path))
+                && read_mcp_file(&path) == file;
+            if trusted {
+                found.add_free(&file.servers, &taken, None, &self.variables);
+                taken.extend(file.names);
+            } else if !file.servers.is_empty() {
+                found.untrusted.push((path, file.servers));
+            }
         }
         found
     }
 
-    /// Returns the `.mcp.json` of the project, if it has one.
-    fn project_servers(&self) -> Option<PathBuf> {
-        project_mcp_file(&self.paths.workspace, self.paths.home.as_deref())
+    /// Returns the `.mcp.json` and `.agents/mcp.json` of the project, as far as they exist.
+    fn project_servers(&self) -> Vec<PathBuf> {
+        project_mcp_files(&self.paths.workspace, self.paths.home.as_deref())
     }
 
     /// Starts the servers and adds their tools and skills. Dropping the returned value closes the
@@ -241,7 +245,7 @@ impl Configured {
         for note in &self.notes {
             printer.warn(&sanitize::line(note));
         }
-        if let Some((file, servers)) = &self.untrusted {
+        for (file, servers) in &self.untrusted {
             printer.note(
                 &format!(
                     "{} in {} not used: the file is not trusted",
@@ -300,7 +304,7 @@ pub(crate) fn list(args: &McpListArgs, setup: &Setup, printer: &Printer) -> Resu
         }))?;
         return Ok(Exit::Done);
     }
-    if views.is_empty() && found.untrusted.is_none() {
+    if views.is_empty() && found.untrusted.is_empty() {
         printer.status("No MCP servers configured");
         let shown = |file: &PathBuf| {
             display_path(file, &setup.paths.workspace, setup.paths.home.as_deref())
@@ -387,10 +391,39 @@ pub(crate) fn trust(
     let store = setup.paths.trust().ok_or_else(|| {
         Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
-    let Some(file) = setup.project_servers() else {
+    let mut files = setup.project_servers();
+    if files.is_empty() {
         return Err(Failure::new(format!("this project has no `{MCP_FILE}`"))
             .hint("servers in your own settings need no trust"));
-    };
+    }
+    // A digest is that of one file.
+    if let (Some(typed), true) = (&args.digest, files.len() > 1) {
+        let is_meant = |file: &PathBuf| {
+            typed.len() >= DIGITS
+                && digest_of(file).is_ok_and(|digest| digest.starts_with(typed.as_str()))
+        };
+        match files.iter().position(is_meant) {
+            Some(meant) => files = vec![files.swap_remove(meant)],
+            None => files.truncate(1),
+        }
+    }
+    let mut exit = Exit::Done;
+    for file in files {
+        let ended = trust_file(&file, args, &store, printer)?;
+        if ended != Exit::Done {
+            exit = ended;
+        }
+    }
+    Ok(exit)
+}
+
+/// Shows a file of servers, and trusts it if the user or a flag confirms.
+fn trust_file(
+    file: &Path,
+    args: &McpTrustArgs,
+    store: &TrustStore,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     let shown = file.display();
     if file.is_symlink() && !args.revoke {
         return Err(Failure::new(format!("`{shown}` is a link and not used"))
@@ -398,7 +431,7 @@ pub(crate) fn trust(
     }
     let failed = |error: prowess_trust::TrustError| Failure::new(error.to_string());
     if args.revoke {
-        let had = store.revoke(TrustKind::Servers, &file).map_err(failed)?;
+        let had = store.revoke(TrustKind::Servers, file).map_err(failed)?;
         let what = if had {
             "was revoked"
         } else {
@@ -407,11 +440,11 @@ pub(crate) fn trust(
         printer.status(&format!("Trust in {shown} {what}"));
         return Ok(Exit::Done);
     }
-    let digest = digest_of(&file).map_err(failed)?;
-    let said = read_mcp_file(&file);
-    let state = store.state(TrustKind::Servers, &file).map_err(failed)?;
+    let digest = digest_of(file).map_err(failed)?;
+    let said = read_mcp_file(file);
+    let state = store.state(TrustKind::Servers, file).map_err(failed)?;
     printer.answer(&summary(
-        &file,
+        file,
         &digest,
         &said.servers,
         &state,
@@ -433,7 +466,7 @@ pub(crate) fn trust(
                 .hint("review it again with `prowess mcp trust`"));
         }
         None => {
-            let question = question(&file, short, &said.servers, printer.list_width());
+            let question = question(file, short, &said.servers, printer.list_width());
             let Some(answer) = ask(&question, "y/N") else {
                 let hint = format!(
                     "to trust this exact version, run `prowess mcp trust --digest {short}`"
@@ -450,7 +483,7 @@ pub(crate) fn trust(
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map(|since| since.as_secs()).unwrap_or_default();
     store
-        .grant(TrustKind::Servers, &file, &digest, since)
+        .grant(TrustKind::Servers, file, &digest, since)
         .map_err(failed)?;
     printer.status(&format!("Trusted {shown}"));
     Ok(Exit::Done)

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::commands::completions;
+use crate::commands::{agent, completions};
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use prowess::config::MCP_FILE;
+use prowess::config::{CORE_AGENT_MCP_FILE, MCP_FILE};
 use prowess::inspect::{self, TrustSection};
 use prowess::validate::read_agent_file_at;
 use prowess_catalog::Scope;
 use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, Dialect};
-use prowess_registry::{FoundAgentFile, agent_files, skill_path};
+use prowess_registry::{FoundAgentFile, skill_path};
 use prowess_trust::{
     AgentTrust, TrustEntry, TrustError, TrustKind, TrustState, TrustStore, is_required,
     main_file_in, summarise,
@@ -33,7 +33,6 @@ use crate::{permissions, usage_store};
 Examples:
   prowess trust                           show the trust of each skill here
   prowess trust csv-report                show what it may do, then ask
-  prowess trust .planck/teams/dev/TEAM.json   the same for the agents of a file
   prowess trust csv-report --revoke       revoke trust"
 )]
 pub(crate) struct TrustArgs {
@@ -90,6 +89,7 @@ pub(crate) fn run(
                     let path = revoked(typed, &library, environment, printer)?;
                     let kind = match path.file_name() {
                         Some(name) if name == MCP_FILE => TrustKind::Servers,
+                        _ if path.ends_with(CORE_AGENT_MCP_FILE) => TrustKind::Servers,
                         _ => TrustKind::of_skill_at(&path),
                     };
                     (path, kind)
@@ -224,7 +224,7 @@ fn agent_subject(
     };
     let wanted = real(path);
     // As the project knows it, so that `agent list` finds the same record.
-    let known = agent_files(&environment.place()).into_iter();
+    let known = agent::files(environment).into_iter();
     let known = known
         .filter(|found| !found.file.sources.is_empty())
         .find(|found| real(&found.root.join(&*found.file.path)) == wanted)
@@ -627,7 +627,7 @@ fn project_agents(
     environment: &Environment,
 ) -> Vec<(FoundAgentFile, AgentTrust)> {
     let project = permissions::workspace(environment);
-    let files = agent_files(&environment.place()).into_iter();
+    let files = agent::files(environment).into_iter();
     files
         .filter(|found| !found.file.agents.is_empty())
         .filter_map(|found| {

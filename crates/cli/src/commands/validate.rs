@@ -616,9 +616,7 @@ fn with_pointers<'a>(
     let mut text = String::new();
     for (rule, finding) in findings {
         text.push_str(finding);
-        // Rules about agent files have no page.
-        let has_page = RULES.iter().any(|known| known.id == rule);
-        if has_page && !explained.contains(&rule) {
+        if !explained.contains(&rule) {
             explained.push(rule);
             let pointer = format!("for details, run `prowess explain {rule}`");
             text.push_str(&full::help(&pointer, layout.width));

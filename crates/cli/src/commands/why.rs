@@ -10,9 +10,11 @@ use prowess_catalog::{
     Audience, Catalog, CatalogEntry, CatalogView, Location, SkillForm, SkillNotFound,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_policy::{Decision, Effect, Gate, Verdict};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
+use prowess_tools::SkillHandle;
 use prowess_tui::hints::why_hints;
 use serde_json::json;
 
@@ -21,8 +23,8 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
 use crate::runtime_setup::Setup;
-use crate::targets;
 use crate::visible_skills::{Library, not_found};
+use crate::{permissions, targets};
 
 #[derive(Debug, Args)]
 #[command(
@@ -116,8 +118,19 @@ pub(crate) fn run(
         about: "project",
         text,
     }));
+    let gate = permissions::paths(environment).gate(&library.config);
+    let permission = permission(&gate, entry);
+    answers
+        .lines
+        .extend(permission.as_ref().map(|(_, text)| WhyAnswer {
+            about: "permission",
+            text: text.clone(),
+        }));
     if args.json {
-        printer.json(&answers.document(&catalog, entry))?;
+        let mut document = answers.document(&catalog, entry);
+        let permission = permission.map(|(decision, _)| inspect::decision(&decision, None));
+        document["permission"] = permission.unwrap_or_default();
+        printer.json(&document)?;
     } else {
         printer.answer(&text(entry.name(), &answers.lines, printer))?;
     }
@@ -282,6 +295,33 @@ fn unseen(fault: &SkillNotFound) -> Failure {
 }
 
 /// Formats the answers, one per line.
+/// Explains the rules about loading a skill. Returns `None` if no rule is about it.
+fn permission(gate: &Gate, entry: &CatalogEntry) -> Option<(Decision, String)> {
+    let decision = prowess_tools::load_rules(gate, &SkillHandle::new(entry.name(), entry));
+    let what = match decision.verdict {
+        Verdict::Allow => "models load it without a prompt",
+        Verdict::Ask => "models need approval to load it",
+        Verdict::Deny => "models cannot load it",
+    };
+    let why = match &decision.rule {
+        Some(rule) => format!(
+            "{} rule `{}` ({})",
+            rule.effect.as_str(),
+            rule.text,
+            rule.source
+        ),
+        None if gate.rules.lists_skills() => {
+            let lists = gate.rules.of(Effect::Allow);
+            let lists = lists.filter(|placed| placed.rule.is_about_skills());
+            let mut files: Vec<String> = lists.map(|placed| placed.source.to_string()).collect();
+            files.dedup();
+            format!("not among the skills that {} allows", wording::all(files))
+        }
+        None => return None,
+    };
+    Some((decision, format!("{what}: {why}")))
+}
+
 fn text(name: &str, answers: &[WhyAnswer], printer: &Printer) -> String {
     let accent = theme::bold(theme::ACCENT);
     let mut text = format!("{accent}{}{accent:#}\n", sanitize::line(name));

@@ -208,10 +208,12 @@ fn agent_files_are_validated_and_fixed() {
             || text.contains("description: 'Use it when: asked. Context: none'"),
         "{text}"
     );
-    // Each hint to a command works: these rules have no page.
+    // Each hint to a command works.
     world.file(".planck/teams/dev/TEAM.json", "{");
     let broken = world.run(&["validate", ".planck/teams/dev/TEAM.json"]);
-    assert!(!broken.expect(1).stdout.contains("prowess explain"));
+    let hint = "prowess explain agent-syntax";
+    assert!(broken.expect(1).stdout.contains(hint));
+    world.run(&["explain", "agent-syntax"]).expect(0);
     let sarif = world.run(&["validate", "--format", "sarif", "bluesky.skilled_crew.yaml"]);
     sarif.expect(0);
 }
@@ -258,6 +260,8 @@ fn doctor_names_files_of_other_systems() {
     );
     world.file(".agents/mcp.json", "{}");
     world.file("mission.hcl", "agent \"a\" {}\n");
+    // Terraform uses HCL too.
+    world.file(".terraform.lock.hcl", "provider \"x\" {}\n");
     let doctor = world
         .command(&["doctor", "--json"])
         .env("PLANCK_SKILLS_DIRS", "x")
@@ -271,10 +275,12 @@ fn doctor_names_files_of_other_systems() {
     assert_eq!(of("agents"), ["9 agents and 3 teams in 8 files"]);
     let other = of("other");
     let expected = [
-        ".planck/config.json: not read: `skills_dirs` (use `[skills] dirs`) and `top_skills` (use `[prompt] last-used`)",
-        ".agents/mcp.json: not read",
+        ".agents/config.json: has no settings",
+        ".planck/config.json: `skills_dirs` and `top_skills` count",
+        ".planck/config.json: without effect: `locale` (there is one language)",
+        "environment: `PLANCK_SKILLS_DIRS` counts",
+        ".agents/mcp.json: 0 servers, used after `prowess mcp trust`; it has no `servers` object",
         "mission.hcl: not read",
-        "`PLANCK_SKILLS_DIRS` is set and has no effect",
     ];
     assert_eq!(other, expected);
 }
@@ -331,4 +337,39 @@ fn repository_is_the_project_of_agent_files() {
         "{}",
         diff.stderr
     );
+}
+
+/// Rules about agent files have pages and options like all others.
+#[test]
+fn agent_rules_are_explained_selected_ignored_and_changed() {
+    const FILE: &str = ".claude/agents/a.md";
+    let world = World::new();
+    world.file(
+        FILE,
+        "---\nname: a\ndescription: d\ntols: Read\nmaxTurns: x\n---\nA.\n",
+    );
+    let rules = |options: &[&str]| -> Vec<(String, String)> {
+        let arguments = [&["validate", FILE, "--format", "json"], options].concat();
+        let report = world.run(&arguments).json();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let word = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+        findings
+            .map(|one| (word(one, "rule"), word(one, "severity")))
+            .collect()
+    };
+    let pair = |rule: &str, severity: &str| (rule.to_owned(), severity.to_owned());
+    let (key, value) = (pair("agent-key", "warning"), pair("agent-value", "error"));
+    assert_eq!(rules(&[]), [key.clone(), value.clone()]);
+    assert_eq!(rules(&["--select", "agent-key"]), [key.clone()]);
+    assert_eq!(rules(&["--ignore", "agent-key"]), [value.clone()]);
+    world.file(
+        "~/config.toml",
+        "[validate]\nignore = ['agent-value']\n[validate.severity]\nagent-key = 'error'\n",
+    );
+    assert_eq!(rules(&[]), [pair("agent-key", "error")]);
+    world.run(&["validate", FILE]).expect(1);
+    let page = world.run(&["explain", "agent-key"]).expect(0).stdout;
+    assert!(page.contains("tols: Read, Grep"), "{page}");
+    let shown = world.run(&["validate", FILE]).expect(1).stdout;
+    assert!(shown.contains("prowess explain agent-key"), "{shown}");
 }

@@ -91,6 +91,13 @@ fn commands_flags_and_values() {
     assert_eq!(complete(&world, &["list", "--scope", "pro"]), ["project"]);
     world.file(".agents/prowess.toml", "[agents.writer]\n");
     assert_eq!(complete(&world, &["prompt", "--agent", ""]), ["writer"]);
+    let agent = "---\nname: reviewer\ndescription: d\n---\nx\n";
+    world.file(".claude/agents/reviewer.md", agent);
+    assert_eq!(complete(&world, &["agent", "show", "rev"]), ["reviewer"]);
+    assert_eq!(
+        complete(&world, &["validate", "--ignore", "agent-un"]),
+        ["agent-unsupported"]
+    );
 }
 
 /// Shells insert candidates unquoted, and names are untrusted.

@@ -41,6 +41,7 @@ mod policy;
 mod prompt;
 mod render;
 mod schema;
+mod seed_settings;
 mod servers;
 mod sessions;
 mod show;

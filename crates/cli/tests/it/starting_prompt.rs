@@ -242,7 +242,7 @@ fn listing_of_an_agent_is_that_of_its_session() {
             current: world.path(""),
             home: Some(world.path("~")),
             user: Some(world.path("~/config.toml")),
-            is_named: false,
+            ..prowess::config::ConfigPaths::default()
         };
         let config = prowess::config::load(&paths, &|path| path.display().to_string()).config;
         let visibility = config.policy(Some("writer"), &registry.snapshot()).unwrap();

@@ -613,3 +613,83 @@ fn hostile_files_are_refused_with_a_finding() {
         ["agent-syntax at 1: the file is not UTF-8"]
     );
 }
+
+/// An example of a rule page.
+struct PageExample {
+    is_bad: bool,
+    file: String,
+    text: String,
+}
+
+/// Returns the examples of a page: fenced blocks with `bad` or `good` and `file=PATH`.
+fn page_examples(page: &str) -> Vec<PageExample> {
+    let mut lines = page.lines();
+    let mut examples = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else {
+            continue;
+        };
+        let text = lines.by_ref().take_while(|line| *line != "```");
+        let text = text.map(|line| format!("{line}\n")).collect();
+        let mut words = info.split(' ').skip(1);
+        let is_bad = match words.next().unwrap() {
+            "bad" => true,
+            "good" => false,
+            other => panic!("{other}"),
+        };
+        let file = words.find_map(|word| word.strip_prefix("file="));
+        examples.push(PageExample {
+            is_bad,
+            file: file.unwrap().to_owned(),
+            text,
+        });
+    }
+    examples
+}
+
+#[test]
+fn agent_rules_are_those_of_the_pages() {
+    let pages = prowess_lint::rules::RULES.iter();
+    let pages: Vec<_> = pages.filter(|rule| rule.on_agents).collect();
+    let listed: Vec<_> = pages
+        .iter()
+        .map(|rule| (rule.id, rule.levels.claude_code.unwrap()))
+        .collect();
+    let known = crate::file_reader::AGENT_RULES.map(|rule| (rule.id, rule.severity));
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn examples_of_agent_rule_pages_hold() {
+    for rule in prowess_lint::rules::RULES
+        .iter()
+        .filter(|rule| rule.on_agents)
+    {
+        let examples = page_examples(rule.page);
+        assert!(examples.iter().any(|example| example.is_bad), "{}", rule.id);
+        assert!(
+            examples.iter().any(|example| !example.is_bad),
+            "{}",
+            rule.id
+        );
+        for example in examples {
+            let dialect = Dialect::of(&example.file).unwrap();
+            let file = read(
+                dialect,
+                &example.file,
+                example.text.as_bytes(),
+                &Files::default(),
+            );
+            let reports = file.reports.iter();
+            let found: Vec<&str> = reports
+                .flat_map(|report| &report.diagnostics)
+                .map(|finding| finding.rule)
+                .collect();
+            if example.is_bad {
+                assert!(found.contains(&rule.id), "{}: {found:?}", rule.id);
+            } else {
+                assert!(found.is_empty(), "{}: {found:?}\n{}", rule.id, example.text);
+            }
+        }
+    }
+}

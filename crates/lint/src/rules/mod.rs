@@ -29,6 +29,8 @@ pub struct LintRule {
     pub page: &'static str,
     /// `true` if the rule also applies to files that could not be read.
     pub on_unread: bool,
+    /// `true` if the rule is about agent files. Their reader reports its findings.
+    pub on_agents: bool,
     /// Reports its findings.
     pub check: fn(&LintSubject<'_>, &mut FindingSink<'_>),
 }
@@ -74,11 +76,36 @@ macro_rules! rule {
             fix: crate::rules::FixKind::$fix,
             page: include_str!(concat!("../../pages/", $id, ".md")),
             on_unread: $unread,
+            on_agents: false,
             check,
         };
     };
 }
 
+/// Defines the constant `RULE` of a rule about agent files.
+macro_rules! agent_rule {
+    ($id:literal, $levels:expr, $fix:ident, $summary:literal) => {
+        pub(super) const RULE: crate::rules::LintRule = crate::rules::LintRule {
+            id: $id,
+            summary: $summary,
+            levels: $levels,
+            fix: crate::rules::FixKind::$fix,
+            page: include_str!(concat!("../../pages/", $id, ".md")),
+            on_unread: false,
+            on_agents: true,
+            check: |_, _| {},
+        };
+    };
+}
+
+mod agent_key;
+mod agent_name;
+mod agent_path;
+mod agent_syntax;
+mod agent_team;
+mod agent_tool;
+mod agent_unsupported;
+mod agent_value;
 mod bidi_characters;
 mod body_empty;
 mod body_length;
@@ -222,6 +249,14 @@ pub static RULES: &[LintRule] = &[
     claude_ai_keys::RULE,
     claude_ai_name::RULE,
     claude_ai_description::RULE,
+    agent_syntax::RULE,
+    agent_name::RULE,
+    agent_key::RULE,
+    agent_value::RULE,
+    agent_tool::RULE,
+    agent_path::RULE,
+    agent_unsupported::RULE,
+    agent_team::RULE,
 ];
 
 /// Former names of rules, which are still accepted.

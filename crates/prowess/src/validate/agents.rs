@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use prowess_diag::{Diagnostic, FileReport, fix};
 use prowess_flow::{AgentFile, Dialect};
+use prowess_lint::LintRuleSet;
+use prowess_lint::rules::{self, RULES};
 use prowess_registry::{read_agent_file, read_agent_text, repository};
 use prowess_spec::ReadFault;
 
@@ -85,6 +87,31 @@ impl AgentTarget {
             .unwrap_or_default()
     }
 
+    /// Applies the rules of a job to the findings of reports: which of them are reported, and how
+    /// severe they are.
+    pub(super) fn selected(rules: &LintRuleSet, mut reports: Vec<FileReport>) -> Vec<FileReport> {
+        for report in &mut reports {
+            report.diagnostics.retain_mut(|finding| {
+                let Some(index) = rules::position(finding.rule) else {
+                    return true;
+                };
+                let rule = &RULES[index];
+                let Some(severity) = rules.severity(index) else {
+                    return false;
+                };
+                // Some findings of a rule about agents are less severe than others. They keep their
+                // severity, unless the user chose one.
+                let usual = rule.levels.under(rules.profile(), rules.target());
+                if !rule.on_agents || usual != Some(severity) {
+                    finding.severity = severity;
+                }
+                true
+            });
+        }
+        reports.retain(|report| !report.diagnostics.is_empty());
+        reports
+    }
+
     /// Applies the fixes that a job wants to the text of the file itself. Returns the new text and
     /// the rules whose findings were fixed, or `None` if there is nothing to fix.
     pub(super) fn fixed(
@@ -106,8 +133,7 @@ impl AgentTarget {
             }
             text = next;
             applied.extend(rules);
-            findings = self
-                .read_text(text.as_bytes())
+            findings = Self::selected(&job.rules, self.read_text(text.as_bytes()))
                 .into_iter()
                 .filter(|report| report.path == self.path)
                 .flat_map(|report| report.diagnostics)

@@ -278,7 +278,7 @@ impl<S: Presenter> Run<'_, S> {
             Ok(read) => read,
             Err(fault) => return self.unread(path, &fault),
         };
-        for report in read.reports {
+        for report in AgentTarget::selected(&self.job.rules, read.reports) {
             let is_own = *report.path == *read.path;
             let file = if is_own {
                 path.to_owned()
@@ -315,6 +315,7 @@ impl<S: Presenter> Run<'_, S> {
             }
             self.lock().fixed_files.push(fixed_file);
             let left = target.read_text(text.as_bytes());
+            let left = AgentTarget::selected(&self.job.rules, left);
             let left = left.into_iter().find(|report| *report.path == *read.path);
             if let Some(left) = left {
                 let text = left.text.as_deref();

@@ -165,6 +165,9 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
     }
     if let Some(home) = &place.home {
         vendor_roots(Scope::User, home).for_each(&mut add);
+        // core-agent's older folder of the user.
+        let (folder, holds) = (".core-agent/skills", RootContents::Skills);
+        add(SkillRoot::new(Scope::User, home, folder, holds));
     }
     if let Some(config) = &place.config_home {
         add(SkillRoot {

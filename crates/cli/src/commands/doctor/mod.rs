@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use health::{Check, State};
-use prowess_config::{ConfigError, LoadedConfig};
+use prowess_config::{ConfigError, LoadedConfig, OtherSettings};
 use prowess_diag::render::concise;
 use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, theme, wording};
 use prowess_traits::{UsageError, UsageStore};
@@ -52,6 +52,7 @@ pub(crate) fn run(
     let loaded = visible_skills::load(environment);
     let mut checks = settings(&loaded, environment);
     // An invalid configuration file is reported as a check; the other checks still run.
+    let others = loaded.others;
     let library = Library::with(loaded.config, global, environment)?;
     let hidden = library.hidden_by_project();
     let reading = prompt_share::of(&library, environment)?;
@@ -59,7 +60,7 @@ pub(crate) fn run(
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
-    checks.extend(other_systems::checks(environment, &show));
+    checks.extend(other_systems::checks(environment, &others, &show));
     checks.extend(hidden.into_iter().map(|(_, text)| {
         let hint = "set it in your own settings, or ask the project why";
         Check::new("skill", State::Odd, text).hint(hint)
@@ -86,7 +87,7 @@ pub(crate) fn run(
         .filter(|check| check.state == State::Bad)
         .count();
     if args.json {
-        printer.json(&document(&checks))?;
+        printer.json(&document(&checks, &others))?;
     } else {
         printer.answer(&text(&checks, printer.list_width()))?;
         let odd = checks
@@ -209,7 +210,7 @@ fn text(checks: &[Check], width: usize) -> String {
     text
 }
 
-fn document(checks: &[Check]) -> Value {
+fn document(checks: &[Check], others: &[OtherSettings]) -> Value {
     let checks: Vec<Value> = checks
         .iter()
         .map(|found| {
@@ -217,5 +218,19 @@ fn document(checks: &[Check]) -> Value {
             json!({ "area": found.area, "state": state, "text": found.text, "hint": found.hint })
         })
         .collect();
-    json!({ "schema": "prowess.doctor/1", "checks": checks })
+    let others: Vec<Value> = others
+        .iter()
+        .map(|settings| {
+            let ignored = settings.ignored.iter();
+            let ignored = ignored.map(|one| json!({ "key": one.key, "why": one.why }));
+            json!({
+                "name": settings.name,
+                "path": settings.path,
+                "scope": settings.scope.as_str(),
+                "used": settings.used,
+                "ignored": ignored.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({ "schema": "prowess.doctor/1", "checks": checks, "other_settings": others })
 }

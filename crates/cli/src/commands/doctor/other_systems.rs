@@ -2,132 +2,120 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_config::{CORE_AGENT_MCP_FILE, OtherSettings, project_mcp_files, read_mcp_file};
 use prowess_diag::{Severity, sanitize, wording};
-use prowess_flow::json_keys;
-use prowess_registry::agent_files;
+use prowess_registry::fs::skill_folders::project_folders;
 use prowess_registry::resource::SkillFolder;
 
 use super::health::{Check, State};
+use crate::commands::agent;
 use crate::env::Environment;
+use crate::permissions;
 
-/// Maximum size of a settings file that is read for its keys, in bytes.
+/// Maximum size of an HCL file that is read for its blocks, in bytes.
 const MOST: u64 = 1024 * 1024;
-/// Maximum number of files of a kind that are named.
+/// Maximum number of files or keys of a kind that are named.
 const MOST_NAMED: usize = 10;
 
-/// A file of another system that is not read, or not completely.
+/// A file of another system that is not read.
 struct OtherFile {
     path: &'static str,
     in_home: bool,
-    /// Keys with what to use instead. Empty if the whole file is not read.
-    keys: &'static [(&'static str, &'static str)],
     /// What to use instead of the file.
     hint: &'static str,
 }
 
-const FILES: [OtherFile; 8] = [
-    OtherFile {
-        path: ".planck/config.json",
-        in_home: true,
-        keys: &[
-            ("skills_dirs", "`[skills] dirs`"),
-            ("top_skills", "`[prompt] last-used`"),
-            ("default_model", "`[model] name`"),
-            ("providers", "`[model] keys`"),
-            ("models", "`[model] name`"),
-            ("teams_dirs", "`.planck/teams`"),
-        ],
-        hint: "",
-    },
-    OtherFile {
-        path: ".agents/config.json",
-        in_home: true,
-        keys: &[
-            ("permissions", "`[permissions]`"),
-            ("model", "`[model] name`"),
-            ("content_roots", "`[skills] dirs`"),
-            ("tools", "`[permissions] deny`"),
-            ("path_scope", "`[permissions]`"),
-            ("url_scope", "`[permissions]`"),
-            ("hooks", "`hooks` of skills"),
-        ],
-        hint: "",
-    },
-    OtherFile {
-        path: ".agents/mcp.json",
-        in_home: true,
-        keys: &[],
-        hint: "put the servers into `.mcp.json`",
-    },
+const FILES: [OtherFile; 9] = [
     OtherFile {
         path: ".agents/env.yaml",
         in_home: false,
-        keys: &[],
         hint: "set the variables yourself; nothing checks that they are set",
     },
     OtherFile {
-        path: ".core-agent/skills",
-        in_home: true,
-        keys: &[],
-        hint: "add the folder to `[skills] dirs` in your own settings",
+        path: ".agents/env.json",
+        in_home: false,
+        hint: "set the variables yourself; nothing checks that they are set",
+    },
+    OtherFile {
+        path: "AGENTS.d",
+        in_home: false,
+        hint: "put the instructions into `AGENTS.md`",
     },
     OtherFile {
         path: ".codex/config.toml",
         in_home: true,
-        keys: &[],
         hint: "set the model and the rules in your own settings; roles in `.codex/agents` are read",
     },
     OtherFile {
         path: ".gemini/settings.json",
         in_home: true,
-        keys: &[],
         hint: "set the model and the rules in your own settings; agents in `.gemini/agents` are read",
     },
     OtherFile {
         path: ".planck/skills.db",
         in_home: true,
-        keys: &[],
         hint: "`prowess stats` counts from now on",
+    },
+    OtherFile {
+        path: ".planck/sidecar",
+        in_home: true,
+        hint: "put its tools into an MCP server",
+    },
+    OtherFile {
+        path: ".planck/commands",
+        in_home: true,
+        hint: "put the commands into `.claude/commands`",
+    },
+    OtherFile {
+        path: ".planck/.env",
+        in_home: true,
+        hint: "set the variables in your shell",
     },
 ];
 
-/// Endings of files in the project that are not read.
-const ENDINGS: [(&str, &str); 2] = [
-    (".hcl", "Squadron's missions are not supported yet"),
-    (".job_workflow.yaml", "job workflows are not supported"),
-];
-
 /// Variables of other systems that have no effect.
-const VARIABLES: [(&str, &str); 4] = [
-    ("PLANCK_SKILLS_DIRS", "set `PROWESS_SKILLS_PATH` instead"),
-    ("PLANCK_TEAMS_DIRS", "put the teams into `.planck/teams`"),
-    ("PLANCK_DEFAULT_MODEL", "set `[model] name` instead"),
+const VARIABLES: [(&str, &str); 5] = [
+    (
+        "PLANCK_SESSIONS_DIR",
+        "sessions are in the database of Prowess",
+    ),
+    ("PLANCK_SIDECAR", "put its tools into an MCP server"),
+    ("PLANCK_LOCALE", "there is one language"),
     ("SKILLET_MODEL_RUNNER", "set `[model] name` instead"),
+    ("SKILLET_MAX_TURNS", "use `--budget` instead"),
 ];
 
-/// Reports the agents, and what is not read.
-pub(super) fn checks(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
+/// Reports the agents, which settings of other systems count, and what is not read.
+pub(super) fn checks(
+    environment: &Environment,
+    others: &[OtherSettings],
+    show: &dyn Fn(&Path) -> String,
+) -> Vec<Check> {
     let mut checks = agents(environment, show);
-    let project = Some(&environment.current);
-    let home = environment.home.as_ref();
+    for settings in others {
+        checks.extend(counted(settings));
+    }
+    checks.extend(server_files(environment, show));
+    let home = environment.home.as_deref();
+    // As agents and settings are looked for: up to the repository.
+    let folders = project_folders(&environment.current, home);
     for file in &FILES {
-        let homes = home.filter(|home| file.in_home && project != Some(home));
-        for root in project.into_iter().chain(homes) {
+        let homes = home.filter(|_| file.in_home);
+        for root in folders.iter().copied().chain(homes) {
             let path = root.join(file.path);
-            checks.extend(not_read(file, root, &path, show));
+            if path.symlink_metadata().is_ok() {
+                let text = format!("{}: not read", show(&path));
+                checks.push(Check::new("other", State::Odd, text).hint(file.hint));
+            }
         }
     }
-    for (ending, hint) in ENDINGS {
-        let found = with_ending(&environment.current, ending);
-        if let Some(first) = found.first() {
-            let more = match found.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {}", wording::count(more, "other file")),
-            };
-            let text = format!("{}{more}: not read", show(first));
-            checks.push(Check::new("other", State::Odd, text).hint(hint));
-        }
-    }
+    let hcl = with_ending(&environment.current, ".hcl");
+    let missions = hcl.into_iter().filter(|path| is_squadron(path));
+    let hint = "Squadron's missions are not supported yet";
+    checks.extend(not_read(missions.collect(), hint, show));
+    let workflows = with_ending(&environment.current, ".job_workflow.yaml");
+    let hint = "job workflows are not supported";
+    checks.extend(not_read(workflows, hint, show));
     for (name, hint) in VARIABLES {
         if environment.variables.iter().any(|(key, _)| key == name) {
             let text = format!("`{name}` is set and has no effect");
@@ -137,9 +125,103 @@ pub(super) fn checks(environment: &Environment, show: &dyn Fn(&Path) -> String) 
     checks
 }
 
+/// Reports what counts of a file, and what does not.
+fn counted(settings: &OtherSettings) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let keys = settings.used.iter().map(|key| format!("`{key}`"));
+    let used = wording::all(keys.collect::<Vec<_>>());
+    let name = &settings.name;
+    if !used.is_empty() {
+        let text = format!("{name}: {used} count");
+        let text = match &*settings.used {
+            [_] => format!("{text}s"),
+            _ => text,
+        };
+        checks.push(Check::new("other", State::Good, sanitize::line(&text)));
+    }
+    let ignored = settings.ignored.iter().take(MOST_NAMED);
+    let ignored = ignored.map(|one| format!("`{}` ({})", one.key, one.why));
+    let mut ignored: Vec<String> = ignored.collect();
+    if settings.ignored.len() > MOST_NAMED {
+        let more = settings.ignored.len() - MOST_NAMED;
+        ignored.push(wording::count(more, "other key"));
+    }
+    if !ignored.is_empty() {
+        let text = format!("{name}: without effect: {}", wording::all(ignored));
+        checks.push(Check::new("other", State::Odd, sanitize::line(&text)));
+    }
+    if checks.is_empty() {
+        let text = format!("{name}: has no settings");
+        checks.push(Check::new("other", State::Good, text));
+    }
+    checks
+}
+
+/// Reports `.agents/mcp.json` of core-agent.
+fn server_files(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let home = environment.home.as_deref();
+    let own = home.map(|home| home.join(CORE_AGENT_MCP_FILE));
+    if let Some(path) = own.filter(|path| path.is_file()) {
+        checks.push(servers_of(&path, "used", show));
+    }
+    let project = project_mcp_files(&permissions::workspace(environment), home).into_iter();
+    let project = project.filter(|path| path.ends_with(CORE_AGENT_MCP_FILE));
+    for path in project {
+        let what = "used after `prowess mcp trust`";
+        checks.push(servers_of(&path, what, show));
+    }
+    checks
+}
+
+fn servers_of(path: &Path, what: &str, show: &dyn Fn(&Path) -> String) -> Check {
+    let file = read_mcp_file(path);
+    let servers = wording::count(file.servers.len(), "server");
+    let mut text = format!("{}: {servers}, {what}", show(path));
+    for fault in &file.faults {
+        text.push_str(&format!("; {fault}"));
+    }
+    let state = match &*file.faults {
+        [] => State::Good,
+        _ => State::Odd,
+    };
+    Check::new("other", state, sanitize::line(&text))
+}
+
+/// Reports files that are not read.
+fn not_read(found: Vec<PathBuf>, hint: &str, show: &dyn Fn(&Path) -> String) -> Option<Check> {
+    let first = found.first()?;
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", wording::count(more, "other file")),
+    };
+    let text = format!("{}{more}: not read", show(first));
+    Some(Check::new("other", State::Odd, text).hint(hint))
+}
+
+/// Returns `true` if an HCL file has a block of Squadron: Terraform, Packer and Nomad use HCL too.
+fn is_squadron(path: &Path) -> bool {
+    let folder = path
+        .parent()
+        .and_then(|folder| SkillFolder::open(folder).ok());
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (Some(folder), Some(name)) = (folder, name) else {
+        return false;
+    };
+    let Ok(bytes) = folder.bytes(name, MOST) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().any(|line| {
+        let block = ["mission", "agent", "skill"].iter();
+        let mut rest = block.filter_map(|block| line.strip_prefix(block));
+        rest.any(|rest| rest.trim_start().starts_with('"'))
+    })
+}
+
 /// Counts the agents, and names the files with errors.
 fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
-    let files = agent_files(&environment.place());
+    let files = agent::files(environment);
     if files.is_empty() {
         return Vec::new();
     }
@@ -155,10 +237,24 @@ fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Chec
     text.push_str(&format!(" in {}", wording::count(files.len(), "file")));
     let mut checks = vec![Check::new("agents", State::Good, text)];
     for found in &files {
+        let servers = found
+            .file
+            .agents
+            .iter()
+            .map(|agent| agent.server_defs.len());
+        let servers: usize = servers.sum();
+        if servers > 0 && checks.len() <= MOST_NAMED {
+            let path = show(&found.root.join(&*found.file.path));
+            let servers = wording::count(servers, "MCP server");
+            let text = format!("{path}: {servers}, for its agents only");
+            checks.push(Check::new("agents", State::Good, text));
+        }
+    }
+    for found in &files {
         let findings = found.file.reports.iter().flat_map(|one| &one.diagnostics);
         let errors = findings.filter(|one| one.severity == Severity::Error);
         let errors = errors.count();
-        if errors > 0 && checks.len() <= MOST_NAMED {
+        if errors > 0 && checks.len() <= 2 * MOST_NAMED {
             let path = show(&found.root.join(&*found.file.path));
             let text = format!("{path}: {}", wording::count(errors, "error"));
             let hint = wording::command(["prowess", "validate", &path]);
@@ -166,36 +262,6 @@ fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Chec
         }
     }
     checks
-}
-
-/// Reports a file, or the keys of it, that are not read.
-fn not_read(
-    file: &OtherFile,
-    root: &Path,
-    path: &Path,
-    show: &dyn Fn(&Path) -> String,
-) -> Option<Check> {
-    path.symlink_metadata().ok()?;
-    let shown = show(path);
-    if file.keys.is_empty() {
-        let text = format!("{shown}: not read");
-        return Some(Check::new("other", State::Odd, text).hint(file.hint));
-    }
-    // A project may link to anything: read a bounded regular file below it.
-    let bytes = SkillFolder::open(root).ok()?.bytes(file.path, MOST).ok()?;
-    let keys = json_keys(std::str::from_utf8(&bytes).ok()?)?;
-    let ignored = file
-        .keys
-        .iter()
-        .filter(|(key, _)| keys.iter().any(|known| **known == **key));
-    let ignored: Vec<String> = ignored
-        .map(|(key, instead)| format!("`{key}` (use {instead})"))
-        .collect();
-    if ignored.is_empty() {
-        return None;
-    }
-    let text = format!("{shown}: not read: {}", wording::all(ignored));
-    Some(Check::new("other", State::Odd, sanitize::line(&text)))
 }
 
 /// Returns the files in a folder with an ending, sorted.
