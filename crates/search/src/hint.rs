@@ -163,7 +163,7 @@ impl HintOutcome {
 /// Returns the hint for a message, with the outcomes of the best matches. Returns `None` if no
 /// skill matches a word or a path of the message.
 pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
-    let by_path = path_matches(request);
+    let by_path = path_matches(request.catalog, &request.query.paths);
     let mut rows = considered(request, &by_path);
     if rows.is_empty() {
         return None;
@@ -265,8 +265,13 @@ fn matches<'a>(request: &HintRequest<'a>) -> Vec<(SearchHit, &'a CatalogEntry)> 
     }
     let search = |index: &SearchIndex| -> Vec<(SearchHit, &'a CatalogEntry)> {
         let hits = index.search(&query).into_iter();
-        hits.filter_map(|hit| request.catalog.entry_of(&hit.skill).map(|entry| (hit, entry)))
-            .collect()
+        hits.filter_map(|hit| {
+            request
+                .catalog
+                .entry_of(&hit.skill)
+                .map(|entry| (hit, entry))
+        })
+        .collect()
     };
     let is_hidden =
         |entry: &CatalogEntry| matches!(request.view.visibility(entry), SkillVisibility::Hidden(_));
@@ -329,24 +334,22 @@ fn judge<'a>(
     }
 }
 
-/// Returns the skills whose `paths` match a path of the message.
-fn path_matches<'a>(request: &HintRequest<'a>) -> Vec<&'a CatalogEntry> {
-    let paths = &request.query.paths;
+/// Returns the skills whose `paths` match one of these paths.
+pub fn path_matches<'a>(catalog: &'a Catalog, paths: &[String]) -> Vec<&'a CatalogEntry> {
     if paths.is_empty() {
         return Vec::new();
     }
-    let listed = request.catalog.listed();
-    let limited = listed.filter(|entry| !entry.skill.paths.is_empty());
-    let matches = |entry: &&CatalogEntry| {
+    let limited = (catalog.listed()).filter(|entry| !entry.skill.paths.is_empty());
+    let is_match = |entry: &&CatalogEntry| {
         let globs = PathGlobs::new(&entry.skill.paths);
         paths.iter().any(|path| globs.matches(path))
     };
-    limited.take(MAX_GLOBS).filter(matches).collect()
+    limited.take(MAX_GLOBS).filter(is_match).collect()
 }
 
 /// Returns the paths that a message names: words with a slash or a file extension, and well-known
 /// file names. Paths inside the project are made relative to it.
-fn paths(text: &str, project: &Path) -> Vec<String> {
+pub fn paths(text: &str, project: &Path) -> Vec<String> {
     let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_' | '-' | '~');
     let mut found: Vec<String> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ',' | ';'))
