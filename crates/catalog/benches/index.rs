@@ -49,10 +49,8 @@ fn entries(skills: &[Skill]) -> Vec<IndexEntry<'_>> {
         }
     };
     let entry = |(i, skill)| IndexEntry {
-        skill,
-        name: &skill.name,
-        show: EntryDetail::Full,
         rank: rank(i),
+        ..IndexEntry::new(skill, &skill.name)
     };
     skills.iter().enumerate().map(entry).collect()
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::index::{
-    self, EntryDetail, EntryOutcome, EntryRank, HintEntry, HintOptions, IndexEntry, OmissionReason,
+    self, EntryDetail, EntryOutcome, HintEntry, HintOptions, IndexEntry, OmissionReason,
 };
 use prowess_catalog::path_globs::PathGlobs;
 use prowess_catalog::{Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
@@ -305,16 +305,10 @@ fn judge<'a>(
     } else {
         fit
     };
-    let mut shown = IndexEntry {
-        skill: &entry.skill,
-        name,
-        show: if sight == SkillVisibility::Full {
-            EntryDetail::Full
-        } else {
-            EntryDetail::NameOnly
-        },
-        rank: EntryRank::Rest,
-    };
+    let mut shown = IndexEntry::new(&entry.skill, name);
+    if sight != SkillVisibility::Full {
+        shown.show = EntryDetail::NameOnly;
+    }
     let outcome = match sight {
         SkillVisibility::Hidden(why) => HintOutcome::Hidden(why),
         _ if fit < request.least_fit && !by_path => HintOutcome::Weak,

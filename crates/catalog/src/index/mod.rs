@@ -50,6 +50,22 @@ pub struct IndexEntry<'a> {
     pub show: EntryDetail,
     /// The priority.
     pub rank: EntryRank,
+    /// `true` for a skill of the project, which is favoured. Stored here because a skill that is not
+    /// in the processor's cache costs more than all else that the index does with it.
+    pub is_project: bool,
+}
+
+impl<'a> IndexEntry<'a> {
+    /// Creates an entry with everything that may be shown, without a rank.
+    pub fn new(skill: &'a Skill, name: &'a str) -> Self {
+        Self {
+            skill,
+            name,
+            show: EntryDetail::Full,
+            rank: EntryRank::Rest,
+            is_project: skill.id.origin.scope == Scope::Project,
+        }
+    }
 }
 
 /// Returns the visible skills of a catalogue as entries, sorted by name, with ranks from their
@@ -64,14 +80,13 @@ pub fn entries<'v>(view: &'v CatalogView<'_>, ranked: &[RankedSkill]) -> Vec<Ind
         }
     };
     let entry = |(entry, sight): (&'v catalog::CatalogEntry, SkillVisibility)| IndexEntry {
-        skill: &entry.skill,
-        name: view.name(entry),
         show: if sight == SkillVisibility::NameOnly {
             EntryDetail::NameOnly
         } else {
             EntryDetail::Full
         },
         rank: rank(&entry.skill),
+        ..IndexEntry::new(&entry.skill, view.name(entry))
     };
     view.visible().map(entry).collect()
 }
@@ -635,7 +650,7 @@ fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
 
 /// Returns the priority of an entry.
 fn priority(entry: &IndexEntry<'_>) -> Priority {
-    let is_project = entry.skill.id.origin.scope == Scope::Project;
+    let is_project = entry.is_project;
     match entry.rank {
         EntryRank::Pinned => Priority::Pinned,
         EntryRank::Used(place) if is_project => Priority::Project(place),
