@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use prowess_catalog::index::{
-    EntryDetail, EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index,
-    note,
+    EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index, note,
 };
 use prowess_catalog::{
     FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
