@@ -514,11 +514,11 @@ fn discovery(more: usize, options: &IndexOptions<'_>) -> String {
 fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, IndexRows) {
     let (format, limit) = (options.format, options.budget.limit);
     let mut rows = IndexRows::with_capacity(entries.len());
-    let mut units = Vec::with_capacity(entries.len());
+    let mut units: Vec<u32> = Vec::with_capacity(entries.len());
     for entry in entries {
         let (cut, size) = measure(entry.name, format, limit);
         rows.push(entry.name, EntryOutcome::Cut(cut));
-        units.push(size);
+        units.push(u32::try_from(size).unwrap_or(u32::MAX));
     }
     let listed = listed(entries, &rows.fates, options.listing);
     let nameless = rows
@@ -528,7 +528,11 @@ fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, Ind
         .count();
     let total = entries.len() - nameless;
 
-    let lines = Lines::new(format, limit, listed.iter().map(|&(i, _)| units[i]));
+    let lines = Lines::new(
+        format,
+        limit,
+        listed.iter().map(|&(i, _)| units[i] as usize),
+    );
     let room = |more: usize| {
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
         limit.units().checked_sub(frame)
