@@ -266,7 +266,7 @@ pub(crate) fn known_files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Copies the skills of a corpus until there are enough. Returns the total size of all SKILL.md.
-fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
+pub(crate) fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     let folders = skill_folders(corpus)?;
     let mut bytes = 0;
     for index in 0..skills {

@@ -9,9 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
-use prowess_catalog::index::{
-    EntryDetail, EntryRank, IndexEntry, IndexFormat, IndexOptions, index,
-};
+use prowess_catalog::index::{IndexEntry, IndexFormat, IndexOptions, index};
 use prowess_catalog::{
     FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
 };
@@ -154,12 +152,7 @@ fn prompt(file: &Path, folder: Option<&str>, parsed: &ParsedSkill<'_>) -> String
         fingerprint: 0,
     };
     let skill = Skill::from_text(place, parsed, None);
-    let entry = IndexEntry {
-        skill: &skill,
-        name: &skill.name,
-        show: EntryDetail::Full,
-        rank: EntryRank::Rest,
-    };
+    let entry = IndexEntry::new(&skill, &skill.name);
     index(
         &[entry],
         &IndexOptions {

@@ -13,6 +13,7 @@ mod bench_library;
 mod bench_mcp;
 mod compat;
 mod corpus;
+mod count;
 mod eval_search;
 mod generate;
 mod lint_sample;
@@ -35,6 +36,8 @@ Usage: cargo xtask COMMAND
   bench CORPUS [SKILLS]      measure reading, parsing and checking (default: 10000 skills)
   bench-library CORPUS QUERIES [SKILLS]
                              measure opening, searching, listing, watching (default: 10000)
+  count CORPUS QUERIES SKILLS BINARY...
+                             count the instructions of commands with valgrind, for each binary
   bench-gate                 measure permission decisions
   bench-start                measure the start-up time, compared with `true`
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
@@ -74,6 +77,11 @@ fn main() -> Result<()> {
         ["bench-library-job", job, library, cache, queries @ ..] => {
             let queries = queries.first().map(Path::new);
             bench_library::job(job, Path::new(library), Path::new(cache), queries)
+        }
+        ["count", corpus, queries, skills, binaries @ ..] if !binaries.is_empty() => {
+            let skills = skills.parse().context("SKILLS must be a number")?;
+            let binaries: Vec<PathBuf> = binaries.iter().map(PathBuf::from).collect();
+            count::run(Path::new(corpus), Path::new(queries), skills, &binaries)
         }
         ["bench-gate"] => bench_gate::run(),
         ["bench-start"] => bench::start(&root()?),

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use prowess_catalog::index::{
-    EntryDetail, EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index,
-    note,
+    EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index, note,
 };
 use prowess_catalog::{
     FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
@@ -49,10 +48,8 @@ fn entries(skills: &[Skill]) -> Vec<IndexEntry<'_>> {
         }
     };
     let entry = |(i, skill)| IndexEntry {
-        skill,
-        name: &skill.name,
-        show: EntryDetail::Full,
         rank: rank(i),
+        ..IndexEntry::new(skill, &skill.name)
     };
     skills.iter().enumerate().map(entry).collect()
 }

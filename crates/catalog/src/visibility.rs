@@ -96,6 +96,9 @@ pub struct Visibility {
     /// Files that were read or written, relative to the current folder like nested folders. `None`
     /// if they are not tracked; skills with `paths` are then listed with their condition.
     pub touched: Option<Vec<String>>,
+    /// Lets searches find skills that wait for their files. For callers whose files are unknown, such
+    /// as MCP clients; the skills would wait forever.
+    pub search_waiting: bool,
 }
 
 /// The names in permission rules about loading skills; `*` in a name matches any text. Skills that
@@ -361,6 +364,32 @@ impl<'c> CatalogView<'c> {
         }
     }
 
+    /// Returns the part of a skill that a search shows. Like [`Self::visibility`], but with
+    /// [`Visibility::search_waiting`] a skill that waits for its files can be found.
+    pub fn searchable(&self, entry: &CatalogEntry) -> SkillVisibility {
+        match self.visibility(entry) {
+            SkillVisibility::Hidden(HiddenReason::Waiting) if self.policy.search_waiting => {
+                match self.setting(entry) {
+                    VisibilityOverride::NameOnly => SkillVisibility::NameOnly,
+                    _ => SkillVisibility::Full,
+                }
+            }
+            sight => sight,
+        }
+    }
+
+    /// Returns the globs of the files that a skill waits for. Empty if it waits for none.
+    pub fn awaited_files(&self, entry: &CatalogEntry) -> Vec<String> {
+        let skill = &entry.skill;
+        if self.is_awake(entry) {
+            Vec::new()
+        } else if skill.paths.is_empty() {
+            vec![format!("{}/**", skill.id.origin.nested)]
+        } else {
+            skill.paths.iter().map(|glob| glob.to_string()).collect()
+        }
+    }
+
     /// Returns `true` if a caller that names the skill may use it.
     pub fn admits(&self, entry: &CatalogEntry) -> bool {
         // Callers may name a skill that waits for its files; only a listing leaves it out. The gate
@@ -460,11 +489,13 @@ impl<'c> CatalogView<'c> {
             })
     }
 
-    /// Returns `true` if a skill other than the bundled ones is visible. Otherwise there is nothing
-    /// to list or load: models get no index and no tools about skills.
+    /// Returns `true` if a skill other than the bundled ones can be listed or found. Otherwise models
+    /// get no index and no tools about skills.
     pub fn has_skills(&self) -> bool {
-        self.visible()
-            .any(|(entry, _)| entry.skill.id.origin.scope != Scope::Bundled)
+        self.catalog.entries().iter().any(|entry| {
+            entry.skill.id.origin.scope != Scope::Bundled
+                && !matches!(self.searchable(entry), SkillVisibility::Hidden(_))
+        })
     }
 
     /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one

@@ -363,6 +363,8 @@ impl Setup {
         self.settings.effort = args.effort()?.or(configured);
         let window = index_window(&self.config, Some(&model.about().name));
         self.settings.index = self.config.budget(None, window);
+        self.settings.index_follows_model =
+            self.config.budget.is_none() && self.config.window.is_none();
         self.settings.listing = self.config.listing();
         self.settings.hint = self.config.hint();
         change(&mut self.settings);

@@ -80,6 +80,7 @@ impl Config {
                 LoadRules { denied, allowed }
             },
             touched: None,
+            search_waiting: false,
         })
     }
 

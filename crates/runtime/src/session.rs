@@ -6,7 +6,7 @@ use prowess_agent::{
     ActiveSkill, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent, Started,
     ToolDeclaration, VERSION,
 };
-use prowess_catalog::index::ShownSkills;
+use prowess_catalog::index::{DEFAULT_FRACTION, IndexBudget, ShownSkills};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{
     HookState, LiveSettings, Loaded, SettingsVersion, SkillSnapshot, ToolContext, ToolSelection,
@@ -100,6 +100,7 @@ impl Session {
         context.services.recorder = Some(Arc::clone(&decisions) as Arc<dyn DecisionRecorder>);
         context.settings.effort = effort;
         context.settings.visibility.touched.get_or_insert_default();
+        fit_index(&mut context, engine, &model);
         let stop = make_stoppable(&mut context);
         let base = LiveSettings::of(&context);
         let settings_version = restrict(&base, &mut context).await?;
@@ -357,6 +358,21 @@ pub(crate) fn limits(budget: RunBudget, model: &Arc<dyn Model>) -> RunLimits {
         window: model.about().window,
         ..RunLimits::default()
     }
+}
+
+/// Sets the budget of the index to the share of the model's context window, if the budget depends
+/// on it.
+fn fit_index(context: &mut ToolContext, engine: &Engine, model: &Arc<dyn Model>) {
+    let window = model.about().window;
+    if !context.settings.index_follows_model {
+        return;
+    }
+    context.settings.index.limit = if window == engine.model().about().window {
+        engine.settings().index.limit
+    } else {
+        let tokens = usize::try_from(window).unwrap_or(usize::MAX);
+        IndexBudget::of_window(tokens, DEFAULT_FRACTION).limit
+    };
 }
 
 /// Shortens a text to a one-line title.

@@ -3,12 +3,13 @@
 //! The message is the query. A skill is in the hint if it fits well enough, or if the message names a
 //! file that the `paths` of the skill match. Most messages fit no skill: then there is no hint.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::index::{
-    self, EntryDetail, EntryOutcome, EntryRank, HintEntry, HintOptions, IndexEntry, OmissionReason,
+    self, EntryDetail, EntryOutcome, HintEntry, HintOptions, IndexEntry, OmissionReason,
 };
 use prowess_catalog::path_globs::PathGlobs;
 use prowess_catalog::{Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
@@ -21,8 +22,6 @@ use crate::{FITTED, SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
 /// Maximum number of bytes of a message that are searched: half from its beginning, half from its
 /// end.
 pub const MAX_MESSAGE: usize = 12 * 1024;
-/// Number of best matches that are considered if most of the first [`FITTED`] are hidden.
-const MAX_CONSIDERED: usize = 1_000;
 /// Maximum number of outcomes that are kept, apart from those of the skills that were chosen.
 const MAX_ROWS: usize = 20;
 /// Maximum number of paths that are taken from a message.
@@ -164,12 +163,8 @@ impl HintOutcome {
 /// Returns the hint for a message, with the outcomes of the best matches. Returns `None` if no
 /// skill matches a word or a path of the message.
 pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
-    let by_path = path_matches(request);
-    let mut rows = considered(request, &by_path, FITTED);
-    let is_hidden = |row: &Row<'_>| matches!(row.outcome, HintOutcome::Hidden(_));
-    if rows.len() >= FITTED && rows.iter().filter(|row| is_hidden(row)).count() > FITTED / 2 {
-        rows = considered(request, &by_path, MAX_CONSIDERED);
-    }
+    let by_path = path_matches(request.catalog, &request.query.paths);
+    let mut rows = considered(request, &by_path);
     if rows.is_empty() {
         return None;
     }
@@ -230,29 +225,11 @@ struct Row<'a> {
 }
 
 /// Judges the best matches of the words, then the skills that match only by a path.
-fn considered<'a>(
-    request: &'a HintRequest<'a>,
-    by_path: &[&'a CatalogEntry],
-    limit: usize,
-) -> Vec<Row<'a>> {
+fn considered<'a>(request: &'a HintRequest<'a>, by_path: &[&'a CatalogEntry]) -> Vec<Row<'a>> {
     let ids: HashSet<_> = by_path.iter().map(|entry| &entry.skill.id).collect();
     let is_by_path = |entry: &CatalogEntry| ids.contains(&entry.skill.id);
     let names = NameMatcher::new(&request.query.text);
-    let query = SearchQuery {
-        limit,
-        explain: false,
-        ..SearchQuery::new(&request.query.text)
-    };
-    // An empty query would match every skill.
-    let hits = if query.text.trim().is_empty() {
-        Vec::new()
-    } else {
-        request.index.search(&query)
-    };
-    let hits: Vec<(&SearchHit, &CatalogEntry)> = hits
-        .iter()
-        .filter_map(|hit| Some((hit, request.catalog.entry_of(&hit.skill)?)))
-        .collect();
+    let hits = matches(request);
     // A skill that is hidden, or whose description is, must not change the fit of another.
     let is_full = |entry: &CatalogEntry| request.view.visibility(entry) == SkillVisibility::Full;
     let best = hits.iter().find(|(_, entry)| is_full(entry));
@@ -260,13 +237,8 @@ fn considered<'a>(
     let mut rows: Vec<Row<'_>> = hits
         .into_iter()
         .map(|(hit, entry)| {
-            judge(
-                request,
-                &names,
-                entry,
-                hit.fit_among(best),
-                is_by_path(entry),
-            )
+            let fit = hit.fit_among(best);
+            judge(request, &names, entry, fit, is_by_path(entry))
         })
         .collect();
     let found: HashSet<&str> = rows.iter().map(|row| row.entry.name).collect();
@@ -277,6 +249,46 @@ fn considered<'a>(
         .collect();
     rows.extend(others);
     rows
+}
+
+/// Returns the skills that match the words best. Visible ones are ranked as if the hidden ones did
+/// not exist; hidden ones are there to be explained.
+fn matches<'a>(request: &HintRequest<'a>) -> Vec<(SearchHit, &'a CatalogEntry)> {
+    let query = SearchQuery {
+        limit: FITTED,
+        explain: false,
+        ..SearchQuery::new(&request.query.text)
+    };
+    // An empty query would match every skill.
+    if query.text.trim().is_empty() {
+        return Vec::new();
+    }
+    let search = |index: &SearchIndex| -> Vec<(SearchHit, &'a CatalogEntry)> {
+        let hits = index.search(&query).into_iter();
+        hits.filter_map(|hit| {
+            request
+                .catalog
+                .entry_of(&hit.skill)
+                .map(|entry| (hit, entry))
+        })
+        .collect()
+    };
+    let is_hidden =
+        |entry: &CatalogEntry| matches!(request.view.visibility(entry), SkillVisibility::Hidden(_));
+    let any_hidden = Cell::new(false);
+    let visible = request.index.only(|skill| {
+        let entry = request.catalog.entry_of(skill);
+        let is_kept = entry.is_some_and(|entry| !is_hidden(entry));
+        any_hidden.set(any_hidden.get() || !is_kept);
+        is_kept
+    });
+    let mut found = search(&visible);
+    if any_hidden.get() {
+        let all = search(request.index).into_iter();
+        found.extend(all.filter(|(_, entry)| is_hidden(entry)));
+        found.sort_by(|(one, _), (other, _)| other.score.total_cmp(&one.score));
+    }
+    found
 }
 
 fn judge<'a>(
@@ -293,16 +305,10 @@ fn judge<'a>(
     } else {
         fit
     };
-    let mut shown = IndexEntry {
-        skill: &entry.skill,
-        name,
-        show: if sight == SkillVisibility::Full {
-            EntryDetail::Full
-        } else {
-            EntryDetail::NameOnly
-        },
-        rank: EntryRank::Rest,
-    };
+    let mut shown = IndexEntry::new(&entry.skill, name);
+    if sight != SkillVisibility::Full {
+        shown.show = EntryDetail::NameOnly;
+    }
     let outcome = match sight {
         SkillVisibility::Hidden(why) => HintOutcome::Hidden(why),
         _ if fit < request.least_fit && !by_path => HintOutcome::Weak,
@@ -322,24 +328,22 @@ fn judge<'a>(
     }
 }
 
-/// Returns the skills whose `paths` match a path of the message.
-fn path_matches<'a>(request: &HintRequest<'a>) -> Vec<&'a CatalogEntry> {
-    let paths = &request.query.paths;
+/// Returns the skills whose `paths` match one of these paths.
+pub fn path_matches<'a>(catalog: &'a Catalog, paths: &[String]) -> Vec<&'a CatalogEntry> {
     if paths.is_empty() {
         return Vec::new();
     }
-    let listed = request.catalog.listed();
-    let limited = listed.filter(|entry| !entry.skill.paths.is_empty());
-    let matches = |entry: &&CatalogEntry| {
+    let limited = (catalog.listed()).filter(|entry| !entry.skill.paths.is_empty());
+    let is_match = |entry: &&CatalogEntry| {
         let globs = PathGlobs::new(&entry.skill.paths);
         paths.iter().any(|path| globs.matches(path))
     };
-    limited.take(MAX_GLOBS).filter(matches).collect()
+    limited.take(MAX_GLOBS).filter(is_match).collect()
 }
 
 /// Returns the paths that a message names: words with a slash or a file extension, and well-known
 /// file names. Paths inside the project are made relative to it.
-fn paths(text: &str, project: &Path) -> Vec<String> {
+pub fn paths(text: &str, project: &Path) -> Vec<String> {
     let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_' | '-' | '~');
     let mut found: Vec<String> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ',' | ';'))

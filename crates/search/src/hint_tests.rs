@@ -239,6 +239,46 @@ fn hidden_description_does_not_count() {
 }
 
 #[test]
+fn hidden_skills_do_not_change_the_fit_of_others() {
+    let fits = |with_hidden: bool| {
+        let mut case = Case::new();
+        let mut skills: Vec<Arc<Skill>> = case
+            .catalog
+            .listed()
+            .map(|entry| Arc::clone(&entry.skill))
+            .collect();
+        for number in 0..if with_hidden { 200 } else { 0 } {
+            let name = format!("secret-{number}");
+            skills.push(skill(
+                &name,
+                "description: Fills in PDF forms for the tax office.\n",
+            ));
+            case.policy
+                .overrides
+                .insert(name, VisibilityOverride::UserOnly);
+        }
+        let documents = skills
+            .iter()
+            .map(|skill| SearchDocument { skill, body: "" });
+        case.index = SearchIndex::build(documents);
+        case.catalog = Catalog::new(skills, Precedence::default(), 0);
+        let hint = case.hint(FORMS);
+        let hidden = |row: &&HintRow| matches!(row.outcome, HintOutcome::Hidden(_));
+        let count = hint.rows.iter().filter(hidden).count();
+        let mut shown = hint.rows;
+        shown.retain(|row| !matches!(row.outcome, HintOutcome::Hidden(_)));
+        (hint.text, shown, count)
+    };
+    let (text, rows, _) = fits(false);
+    let (same_text, same_rows, hidden) = fits(true);
+    assert!(text.contains("**pdf-forms**"), "{text}");
+    assert_eq!(text, same_text);
+    // Hidden matches take places among the rows that are kept, never the fit of the others.
+    assert!(hidden > 0, "hidden matches are still explained");
+    assert!(!same_rows.is_empty() && same_rows == rows[..same_rows.len()]);
+}
+
+#[test]
 fn outcomes_are_bounded() {
     let mut case = Case::new();
     let mut skills: Vec<Arc<Skill>> = (0..2_000)

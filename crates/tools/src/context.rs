@@ -172,6 +172,9 @@ pub struct Settings {
     pub sub_budget: RunBudget,
     /// The budget of the skill index in the prompt.
     pub index: index::IndexBudget,
+    /// `true` if the budget of the index is a share of the model's context window. A run with another
+    /// model then gets the same share of its window.
+    pub index_follows_model: bool,
     /// The skills to list in the index.
     pub listing: index::Listing,
     /// The limits of hints about the skills that may fit a user message; `None` for no hints.
@@ -222,6 +225,7 @@ impl Default for Settings {
             budget: RunBudget::turns(50),
             sub_budget: RunBudget::default(),
             index: index::IndexBudget::default(),
+            index_follows_model: false,
             listing: index::Listing::default(),
             hint: Some(index::HintOptions::default()),
             skill_tool: false,

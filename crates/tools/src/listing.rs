@@ -1,8 +1,8 @@
 //! Formats skills that are not loaded for a model: one line each.
 
 use prowess_catalog::index::{
-    self, Bullets, DEFAULT_ENTRY_CHARS, EntryDetail, EntryRank, IndexBudget, IndexFormat,
-    IndexLimit, IndexOptions,
+    self, Bullets, DEFAULT_ENTRY_CHARS, EntryDetail, IndexBudget, IndexFormat, IndexLimit,
+    IndexOptions,
 };
 use prowess_catalog::visibility::{CatalogView, SkillVisibility};
 use prowess_catalog::{CatalogEntry, Scope};
@@ -62,17 +62,11 @@ pub(crate) fn within(view: &CatalogView<'_>, characters: usize) -> (String, usiz
 }
 
 fn entry<'v>(view: &'v CatalogView<'_>, (entry, sight): &Seen<'v>) -> index::IndexEntry<'v> {
-    let show = if *sight == SkillVisibility::NameOnly {
-        EntryDetail::NameOnly
-    } else {
-        EntryDetail::Full
-    };
-    index::IndexEntry {
-        skill: &entry.skill,
-        name: view.name(entry),
-        show,
-        rank: EntryRank::Rest,
+    let mut line = index::IndexEntry::new(&entry.skill, view.name(entry));
+    if *sight == SkillVisibility::NameOnly {
+        line.show = EntryDetail::NameOnly;
     }
+    line
 }
 
 fn options(budget: IndexBudget) -> IndexOptions<'static> {

@@ -110,23 +110,26 @@ impl IndexLimit {
     }
 }
 
-/// Chooses what to show if not everything fits.
+/// Chooses what to show if not everything fits. Items that `taken` marks are not chosen; it may be
+/// shorter than `costs`.
 ///
 /// The `favoured` items come first, by priority, with at most `favoured_room`. The others share the
 /// rest in pages: each item is on exactly one page, and `rotation` selects the page. After as many
 /// rotations as there are pages, every item was shown, unless it needs more than that room alone.
 pub(super) fn select(
     costs: &[usize],
+    taken: &[bool],
     favoured: &[usize],
     favoured_room: usize,
     room: usize,
     rotation: u64,
 ) -> Vec<bool> {
-    let total = costs
-        .iter()
-        .fold(0usize, |sum, cost| sum.saturating_add(*cost));
+    // There may be a hundred thousand items, so no list of the free ones is built.
+    let is_free = |i: usize| !taken.get(i).copied().unwrap_or(false);
+    let free = (0..costs.len()).filter(|&i| is_free(i));
+    let total = free.fold(0usize, |sum, i| sum.saturating_add(costs[i]));
     if total <= room {
-        return vec![true; costs.len()];
+        return (0..costs.len()).map(is_free).collect();
     }
     let mut chosen = vec![false; costs.len()];
     let mut used = 0;
@@ -137,14 +140,13 @@ pub(super) fn select(
         }
     }
     let room = room - used;
-    let ring: Vec<usize> = (0..costs.len())
-        .filter(|&i| !chosen[i] && costs[i] <= room)
-        .collect();
+    let is_candidate = |chosen: &[bool], i: usize| is_free(i) && !chosen[i] && costs[i] <= room;
+    // The first item of each page.
     let mut pages = Vec::new();
     let mut filled = usize::MAX;
-    for (at, &i) in ring.iter().enumerate() {
+    for i in (0..costs.len()).filter(|&i| is_candidate(&chosen, i)) {
         if filled.saturating_add(costs[i]) > room {
-            pages.push(at);
+            pages.push(i);
             filled = 0;
         }
         filled += costs[i];
@@ -156,7 +158,10 @@ pub(super) fn select(
     let start = pages[page];
     // Fill the rest of the last page with items from the first.
     let mut left = room;
-    for &i in ring[start..].iter().chain(&ring[..start]) {
+    for i in (start..costs.len()).chain(0..start) {
+        if !is_candidate(&chosen, i) {
+            continue;
+        }
         if costs[i] > left {
             break;
         }
@@ -272,7 +277,7 @@ mod tests {
         let favoured = [3, 5, 7, 11, 13, 17, 19, 23, 29];
         let mut seen = vec![false; costs.len()];
         for rotation in 0..costs.len() as u64 {
-            let chosen = select(&costs, &favoured, 60, 120, rotation);
+            let chosen = select(&costs, &[], &favoured, 60, 120, rotation);
             let used: usize = costs
                 .iter()
                 .zip(&chosen)
@@ -289,8 +294,20 @@ mod tests {
 
     #[test]
     fn oversized_item_does_not_block_others() {
-        assert_eq!(select(&[10, 500, 10], &[1], 15, 30, 0), [true, false, true]);
-        assert_eq!(select(&[500], &[], 15, 30, 7), [false]);
-        assert_eq!(select(&[], &[], 0, 0, 0), [] as [bool; 0]);
+        assert_eq!(
+            select(&[10, 500, 10], &[], &[1], 15, 30, 0),
+            [true, false, true]
+        );
+        let taken = [true, false];
+        assert_eq!(
+            select(&[10, 10, 10], &taken, &[], 15, 15, 1),
+            [false, false, true]
+        );
+        assert_eq!(
+            select(&[10, 10, 10], &taken, &[], 15, 20, 0),
+            [false, true, true]
+        );
+        assert_eq!(select(&[500], &[], &[], 15, 30, 7), [false]);
+        assert_eq!(select(&[], &[], &[], 0, 0, 0), [] as [bool; 0]);
     }
 }

@@ -82,14 +82,12 @@ impl Lines {
         for one in &described {
             is_described[one.line] = true;
         }
-        let others: Vec<usize> = (0..self.costs.len())
-            .filter(|&line| !is_described[line])
-            .collect();
-        let costs: Vec<usize> = others.iter().map(|&line| self.costs[line]).collect();
+        let others = self.costs.len() - described.len();
 
         let lines: usize = described.iter().map(|one| self.frame(one.line)).sum();
         let least: usize = described.iter().map(PendingDescription::least).sum();
-        let names: usize = costs.iter().sum();
+        let bare: usize = described.iter().map(|one| self.costs[one.line]).sum();
+        let names = self.cost() - bare;
         // If all names fit, descriptions leave room for them. Otherwise they may use the reserve.
         let fits = lines + least + names <= room;
         let for_descriptions = if fits {
@@ -102,16 +100,23 @@ impl Lines {
 
         let used = lines + granted;
         let first: Vec<usize> = (favoured.iter())
-            .filter_map(|(_, line)| others.binary_search(line).ok())
+            .filter_map(|&(_, line)| (!is_described[line]).then_some(line))
             .collect();
         let favoured_room = reserve.saturating_sub(used);
-        let named = budget::select(&costs, &first, favoured_room, room - used, rotation);
-        let named: Vec<usize> = (others.iter().zip(named))
-            .filter_map(|(&line, is_named)| is_named.then_some(line))
+        let is_named = budget::select(
+            &self.costs,
+            &is_described,
+            &first,
+            favoured_room,
+            room - used,
+            rotation,
+        );
+        let named: Vec<usize> = (0..self.costs.len())
+            .filter(|&line| is_named[line])
             .collect();
         let mut room = room - used - named.iter().map(|&line| self.costs[line]).sum::<usize>();
 
-        if named.len() == others.len() {
+        if named.len() == others {
             // Then some of them get a description, in turn if there is no room for all.
             let mut more: Vec<PendingDescription<'_>> =
                 named.iter().filter_map(|&line| describe(line)).collect();
@@ -122,7 +127,8 @@ impl Lines {
                 .collect();
             order.sort_unstable();
             let first: Vec<usize> = order.into_iter().map(|(_, at)| at).collect();
-            let mut chosen = budget::select(&costs, &first, room / 2, room, rotation).into_iter();
+            let mut chosen =
+                budget::select(&costs, &[], &first, room / 2, room, rotation).into_iter();
             more.retain(|_| chosen.next().unwrap_or(false));
             room -= self.around * more.len();
             described.append(&mut more);

@@ -50,6 +50,22 @@ pub struct IndexEntry<'a> {
     pub show: EntryDetail,
     /// The priority.
     pub rank: EntryRank,
+    /// `true` for a skill of the project, which is favoured. Stored here because a skill that is not
+    /// in the processor's cache costs more than all else that the index does with it.
+    pub is_project: bool,
+}
+
+impl<'a> IndexEntry<'a> {
+    /// Creates an entry with everything that may be shown, without a rank.
+    pub fn new(skill: &'a Skill, name: &'a str) -> Self {
+        Self {
+            skill,
+            name,
+            show: EntryDetail::Full,
+            rank: EntryRank::Rest,
+            is_project: skill.id.origin.scope == Scope::Project,
+        }
+    }
 }
 
 /// Returns the visible skills of a catalogue as entries, sorted by name, with ranks from their
@@ -64,14 +80,13 @@ pub fn entries<'v>(view: &'v CatalogView<'_>, ranked: &[RankedSkill]) -> Vec<Ind
         }
     };
     let entry = |(entry, sight): (&'v catalog::CatalogEntry, SkillVisibility)| IndexEntry {
-        skill: &entry.skill,
-        name: view.name(entry),
         show: if sight == SkillVisibility::NameOnly {
             EntryDetail::NameOnly
         } else {
             EntryDetail::Full
         },
         rank: rank(&entry.skill),
+        ..IndexEntry::new(&entry.skill, view.name(entry))
     };
     view.visible().map(entry).collect()
 }
@@ -499,11 +514,11 @@ fn discovery(more: usize, options: &IndexOptions<'_>) -> String {
 fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, IndexRows) {
     let (format, limit) = (options.format, options.budget.limit);
     let mut rows = IndexRows::with_capacity(entries.len());
-    let mut units = Vec::with_capacity(entries.len());
+    let mut units: Vec<u32> = Vec::with_capacity(entries.len());
     for entry in entries {
         let (cut, size) = measure(entry.name, format, limit);
         rows.push(entry.name, EntryOutcome::Cut(cut));
-        units.push(size);
+        units.push(u32::try_from(size).unwrap_or(u32::MAX));
     }
     let listed = listed(entries, &rows.fates, options.listing);
     let nameless = rows
@@ -513,7 +528,11 @@ fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, Ind
         .count();
     let total = entries.len() - nameless;
 
-    let lines = Lines::new(format, limit, listed.iter().map(|&(i, _)| units[i]));
+    let lines = Lines::new(
+        format,
+        limit,
+        listed.iter().map(|&(i, _)| units[i] as usize),
+    );
     let room = |more: usize| {
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
         limit.units().checked_sub(frame)
@@ -635,7 +654,7 @@ fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
 
 /// Returns the priority of an entry.
 fn priority(entry: &IndexEntry<'_>) -> Priority {
-    let is_project = entry.skill.id.origin.scope == Scope::Project;
+    let is_project = entry.is_project;
     match entry.rank {
         EntryRank::Pinned => Priority::Pinned,
         EntryRank::Used(place) if is_project => Priority::Project(place),

@@ -56,12 +56,7 @@ pub(crate) fn in_project(skill: Skill) -> Skill {
 }
 
 pub(crate) fn entry(skill: &Skill) -> IndexEntry<'_> {
-    IndexEntry {
-        skill,
-        name: &skill.name,
-        show: EntryDetail::Full,
-        rank: EntryRank::Rest,
-    }
+    IndexEntry::new(skill, &skill.name)
 }
 
 pub(crate) fn entries(skills: &[Skill]) -> Vec<IndexEntry<'_>> {

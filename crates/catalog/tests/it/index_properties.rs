@@ -79,10 +79,9 @@ impl Case {
     fn entries(&self) -> Vec<IndexEntry<'_>> {
         (self.skills.iter().zip(&self.shows))
             .map(|(skill, &(show, rank))| IndexEntry {
-                skill,
-                name: &skill.name,
                 show,
                 rank,
+                ..IndexEntry::new(skill, &skill.name)
             })
             .collect()
     }
@@ -267,7 +266,7 @@ proptest! {
         for rotation in 0..skills.len() as u64 {
             let rank = |i| if i < pinned { EntryRank::Pinned } else { EntryRank::Rest };
             let entries: Vec<IndexEntry<'_>> = (skills.iter().enumerate())
-                .map(|(i, skill)| IndexEntry { skill, name: &skill.name, show: EntryDetail::Full, rank: rank(i) })
+                .map(|(i, skill)| IndexEntry { rank: rank(i), ..IndexEntry::new(skill, &skill.name) })
                 .collect();
             let options =
                 IndexOptions { budget: IndexBudget::of_characters(most), rotation, ..Default::default() };

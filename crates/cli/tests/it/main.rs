@@ -27,6 +27,7 @@ mod find;
 mod fix;
 mod frontmatter;
 mod gate_attacks;
+mod guides;
 mod help;
 mod hijacked;
 mod hints;

@@ -69,6 +69,68 @@ fn stdio_client_loads_a_skill() {
     );
 }
 
+/// A client sees skills with `paths` as a session does: not listed, but found when a file is named.
+/// Clients with the skills extension get every skill, with its `paths`.
+#[test]
+fn client_finds_path_skills_by_the_files_it_names() {
+    let world = World::new();
+    world.good("~/.agents/skills/pdf-forms");
+    world.file(
+        "~/.agents/skills/house-types/SKILL.md",
+        "---\nname: house-types\ndescription: Conventions for strict types.\npaths: \"src/**/*.ts\"\n---\nUse strict types.\n",
+    );
+    let call = |id: u64, name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        call(2, "list_skills", json!({})),
+        call(
+            3,
+            "search_skills",
+            json!({"query": "refactor src/web/login.ts"}),
+        ),
+        call(
+            4,
+            "search_skills",
+            json!({"query": "conventions for strict types"}),
+        ),
+        call(5, "load_skill", json!({"name": "house-types"})),
+        json!({"jsonrpc": "2.0", "id": 6, "method": "skills/list", "params": {}}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let output = world.command(&["mcp"]).stdin(input).run().expect(0);
+    let answers: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let result = |id: u64| {
+        let answer = answers.iter().find(|answer| answer["id"] == id);
+        answer.unwrap()["result"].clone()
+    };
+    let instructions = result(1)["instructions"].to_string();
+    assert!(instructions.contains("pdf-forms"), "{instructions}");
+    assert!(!instructions.contains("house-types"), "{instructions}");
+    assert!(
+        instructions.contains("paths of the files"),
+        "{instructions}"
+    );
+    let listed = result(2).to_string();
+    assert!(
+        listed.contains("pdf-forms") && !listed.contains("house-types"),
+        "{listed}"
+    );
+    let by_path = result(3)["structuredContent"]["skills"].clone();
+    assert_eq!(by_path[0]["name"], "house-types", "{by_path}");
+    assert_eq!(by_path[0]["fits"], true);
+    let by_words = result(4)["structuredContent"]["skills"].clone();
+    assert_eq!(by_words[0]["paths"], json!(["src/**/*.ts"]), "{by_words}");
+    assert_eq!(by_words[0]["fits"], false);
+    assert!(result(5).to_string().contains("Use strict types."));
+    let extension = result(6).to_string();
+    assert!(extension.contains("src/**/*.ts"), "{extension}");
+}
+
 /// A client that disconnects before `initialize` still receives the error.
 #[test]
 fn invalid_input_is_answered_after_end_of_input() {

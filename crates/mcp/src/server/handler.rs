@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::EXTENSION;
+use prowess_catalog::Visibility;
 use prowess_catalog::index::IndexBudget;
 use prowess_runtime::Engine;
 use prowess_tools::names::LOAD_SKILL;
@@ -74,12 +75,11 @@ impl Shared {
     pub(crate) fn new(
         tool_context: Arc<ToolContext>,
         tools: Arc<Toolset>,
+        served: Visibility,
         options: &super::ServerOptions,
     ) -> Self {
-        let resource_index = ResourceIndex::new(
-            Arc::clone(&tool_context.services.registry),
-            tool_context.settings.visibility.clone(),
-        );
+        let registry = Arc::clone(&tool_context.services.registry);
+        let resource_index = ResourceIndex::new(registry, served);
         let hub = Arc::new(Hub::new());
         Self {
             passing: Arc::new(Session::new(&hub, Some(Duration::from_millis(FRESH_MS)))),

@@ -12,7 +12,7 @@ pub(crate) const USUAL: usize = 1_500;
 
 const LEAD: &str = "\
 This server provides skills: instructions for specific kinds of tasks. Before you start a task, \
-call search_skills with the user's message. If a skill fits, load it with load_skill and follow it. \
+call search_skills with the user's message and the paths of the files that it is about. If a skill fits, load it with load_skill and follow it. \
 Use load_skill_resource to read the files that a skill refers to. Skills are also available as \
 resources, such as skill://NAME/SKILL.md";
 

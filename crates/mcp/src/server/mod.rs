@@ -93,22 +93,32 @@ impl Server {
     /// Creates a server. Clients get the tools that read skills and the tools of the host; tools
     /// that run something depend on the options.
     pub fn new(
-        mut tool_context: Arc<ToolContext>,
+        tool_context: Arc<ToolContext>,
         mut tools: Toolset,
         options: &ServerOptions,
     ) -> Self {
+        // The extension returns the frontmatter of each skill, so its clients can judge `paths`.
+        let served = tool_context.settings.visibility.clone();
+        let mut tool_context = tool_context.derive();
+        let settings = &mut tool_context.settings;
         if !options.commands {
-            let mut reading = tool_context.derive();
-            reading.settings.commands = false;
-            reading.settings.no_commands = Some(NO_COMMANDS.into());
-            tool_context = Arc::new(reading);
+            settings.commands = false;
+            settings.no_commands = Some(NO_COMMANDS.into());
         }
+        // The files that a client uses are unknown until a search names them.
+        settings.visibility.touched.get_or_insert_default();
+        settings.visibility.search_waiting = true;
         tools::keep(&mut tools, options.commands);
         if options.engine.is_some() {
             tools.add(Arc::new(RunSkill));
         }
         Self {
-            shared: Arc::new(Shared::new(tool_context, Arc::new(tools), options)),
+            shared: Arc::new(Shared::new(
+                Arc::new(tool_context),
+                Arc::new(tools),
+                served,
+                options,
+            )),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prowess_agent::{Effort, EndingKind, Event, MessagePart, RunBudget, RunLimit};
 use prowess_catalog::Audience;
+use prowess_catalog::index::IndexBudget;
 use prowess_policy::{Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
@@ -28,6 +29,7 @@ prowess_test::tests! {
     max_ticks_ends_sub_run
     caller_budget_overrides_skill_budget
     sub_run_uses_model_and_effort_of_skill
+    index_of_sub_run_follows_the_window_of_its_model
     missing_skill_model_falls_back_to_default
     definition_runs_without_registry
     unknown_skill_error_suggests_names
@@ -354,6 +356,41 @@ fn sub_run_uses_model_and_effort_of_skill() {
         run(&engine, sub),
         Err(RuntimeError::NoModel { .. })
     ));
+}
+
+/// A budget that is a share of the window depends on the model of the run; a fixed one does not.
+fn index_of_sub_run_follows_the_window_of_its_model() {
+    let world = World::new();
+    world.skill("deep", "model: script/big\n", "Think.");
+    for number in 0..200 {
+        world.skill(&format!("other-{number:03}"), "", "O.");
+    }
+    let described = |follows: bool| {
+        let big = Script::new("script/big", |_, _| says("big")).window(1_000_000);
+        let (small, big) = (Script::of([says("small")]), Arc::new(big));
+        let mut parts = world.parts(small.clone());
+        parts.settings.index = IndexBudget::of_window(128_000, 0.01);
+        parts.settings.index_follows_model = follows;
+        parts.services.models = Some(Arc::new(Known(vec![big.clone()])));
+        let engine = Engine::new(parts).unwrap();
+        run(&engine, named("deep")).unwrap();
+        let sub = SubRun {
+            model: Some("script/one".into()),
+            ..named("deep")
+        };
+        run(&engine, sub).unwrap();
+        let count = |model: &Script| {
+            let index = model.last().system.join("\n");
+            index.matches("Use when asked for other-").count()
+        };
+        (count(&small), count(&big))
+    };
+    let (small, big) = described(true);
+    assert!(small < 200, "{small}");
+    assert_eq!(big, 200);
+    let (small, big) = described(false);
+    assert!(small < 200, "{small}");
+    assert_eq!(big, small);
 }
 
 fn missing_skill_model_falls_back_to_default() {

@@ -2,7 +2,7 @@
 
 use prowess_catalog::VisibilityOverride;
 use prowess_tools::Loaded;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{World, call, told};
 
@@ -185,5 +185,83 @@ fn no_match_and_invalid_input() {
     assert_eq!(
         search(json!({"query": "x", "metadata": {"a": 1}})),
         "Invalid input for search_skills: `metadata.a` must be a string, not a number."
+    );
+}
+
+/// In a session, a skill with `paths` is found when a matching file was used or is in the query.
+#[test]
+fn path_skill_is_found_when_the_query_names_a_file() {
+    let world = World::new();
+    let types =
+        "---\nname: types\ndescription: Conventions of the house\npaths: \"src/**/*.ts\"\n---\nx\n";
+    world
+        .file("~/.agents/skills/types/SKILL.md", types)
+        .skill("login", "", "O.");
+    let mut context = world.context();
+    context.settings.visibility.touched = Some(Vec::new());
+    let search = |query: &str| {
+        let input = json!({ "query": query });
+        let answer = call(&context, &mut Loaded::default(), "search_skills", &input).unwrap();
+        answer.value["skills"].clone()
+    };
+    assert_eq!(search("conventions of the house"), json!([]));
+    let found = search("refactor login in ./src/web/login.ts");
+    let names: Vec<&str> = (found.as_array().unwrap().iter())
+        .map(|skill| skill["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"login") && names.contains(&"types"),
+        "{found}"
+    );
+    let types = &found[names.iter().position(|name| *name == "types").unwrap()];
+    assert_eq!(types["fits"], true);
+    assert_eq!(types.get("paths"), None, "a matching file was named");
+    // An absolute path inside the project counts, other files do not.
+    let inside = world.path("src/a.ts");
+    assert_eq!(
+        search(&format!("look at {}", inside.display()))[0]["name"],
+        "types"
+    );
+    assert_eq!(search("look at docs/a.md"), json!([]));
+}
+
+/// The files of an MCP client are unknown: a search finds skills with `paths` and names the files.
+#[test]
+fn path_skill_is_found_with_its_condition_if_files_are_unknown() {
+    let world = World::new();
+    let types = "---\nname: types\ndescription: Conventions of the house\npaths: [\"src/**/*.ts\", \"</x>*.md\"]\n---\nx\n";
+    world.file("~/.agents/skills/types/SKILL.md", types);
+    let mut context = world.context();
+    context.settings.visibility.touched = Some(Vec::new());
+    context.settings.visibility.search_waiting = true;
+    let call =
+        |tool: &str, input: Value| call(&context, &mut Loaded::default(), tool, &input).unwrap();
+    // The tools are there although no skill is listed.
+    assert_eq!(call("list_skills", json!({})).text, "No skills available.");
+    let answer = call(
+        "search_skills",
+        json!({ "query": "conventions of the house" }),
+    );
+    assert_eq!(
+        answer.text,
+        "- **types**: Conventions of the house (only for files that match src/**/*.ts, &lt;/x>*.md)"
+    );
+    assert_eq!(
+        answer.value["skills"][0],
+        json!({
+            "name": "types", "scope": "user", "description": "Conventions of the house",
+            "loaded": false, "fits": false, "paths": ["src/**/*.ts", "&lt;/x>*.md"],
+        })
+    );
+    let answer = call(
+        "search_skills",
+        json!({ "query": "conventions of the house in src/a.ts" }),
+    );
+    assert_eq!(answer.text, "- **types**: Conventions of the house");
+    assert_eq!(answer.value["skills"][0]["fits"], true);
+    assert!(
+        call("load_skill", json!({ "name": "types" }))
+            .text
+            .contains('x')
     );
 }
