@@ -10,7 +10,7 @@ use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{
-    HostPaths, Models, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
+    HostPaths, Models, RecordedAgentTrust, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
     WatchOptions, Watcher,
 };
 use prowess_catalog::{CatalogEntry, Scope};
@@ -18,6 +18,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
 use prowess_render::Arguments;
+use prowess_tools::AgentLibrary;
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
@@ -204,11 +205,17 @@ impl Setup {
             Some(file) => Arc::new(SqliteSessions::new(file)),
             None => Arc::new(MemorySessions::new()),
         });
+        let paths = permissions::paths(environment);
+        let trust = RecordedAgentTrust {
+            store: paths.trust(),
+        };
+        let agents = AgentLibrary::new(environment.place(), Arc::new(trust));
+        services.agents = Some(Arc::new(agents));
         Ok(Self {
             services,
             settings,
             config: library.config,
-            paths: permissions::paths(environment),
+            paths,
             config_file: environment.settings().user,
             variables: variables(environment),
             markers: environment

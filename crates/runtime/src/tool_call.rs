@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{
-    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
+    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, TokenUsage, ToolCall, ToolResult,
 };
 use prowess_catalog::Audience;
 use prowess_policy::{Decision, Verdict};
@@ -25,6 +25,7 @@ use crate::background::MAX_BACKGROUND;
 use crate::child::ChildRun;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
+use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::session_loop::milliseconds_since;
 use crate::subrun::{self, SubRun};
@@ -90,12 +91,17 @@ impl Session {
         self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
         // A hook may change the skill that a call loads. Everything after this uses the final input.
-        let (call, before) = if self.has_hooks() && arguments_field(&call.name).is_some() {
+        let (call, before) = if self.has_hooks()
+            && (arguments_field(&call.name).is_some() || self.starts_agent(&call))
+        {
             // No hook runs for a skill whose agent does not exist.
             let agents = skill
                 .as_ref()
-                .and_then(forked)
-                .map(|it| self.agents_of(&it));
+                .and_then(|skill| self.forked(skill));
+            let agents = match agents {
+                Some(snapshot) => Some(self.agents_of(snapshot).await?),
+                None => None,
+            };
             if let Some(Err(why)) = agents {
                 trace::failed(span, trace::REFUSED);
                 return self.answered(ToolResult::error(&call, why)).await;
@@ -122,8 +128,11 @@ impl Session {
         } else {
             (call, None)
         };
-        if let Some(skill) = skill.as_ref().filter(|skill| forked(skill).is_some()) {
+        if let Some(skill) = skill.as_ref().filter(|skill| self.forked(skill).is_some()) {
             return self.fork(&call, skill, before, cancel, span).await;
+        }
+        if self.starts_agent(&call) {
+            return self.delegate(&call, before, cancel, span).await;
         }
         if before.is_none() {
             let read_only = !self.has_hooks()
@@ -146,7 +155,7 @@ impl Session {
     }
 
     /// Records that a call starts to have effects.
-    async fn started(&mut self, call: &ToolCall, read_only: bool) -> Result<(), RuntimeError> {
+    pub(crate) async fn started(&mut self, call: &ToolCall, read_only: bool) -> Result<(), RuntimeError> {
         let started = Event::CallStarted {
             call: call.id.clone(),
             read_only,
@@ -188,7 +197,7 @@ impl Session {
     }
 
     /// Records the result of a call that no tool answered.
-    async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
+    pub(crate) async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
         self.journal.write(Event::answer(result)).await
     }
 
@@ -476,7 +485,7 @@ impl Session {
             blocking(move || tools.admit(&context, &loaded, &asked.name, &asked.input, resolved))
                 .await?;
         let admitted = match admitted {
-            Ok(skill) => self.forkable(skill),
+            Ok(skill) => self.forkable(skill).await?,
             Err(error) => Err(error.to_string()),
         };
         let (skill, snapshot) = match admitted {
@@ -508,30 +517,58 @@ impl Session {
             && self.journal.depth == 0
             && !self.has_shared_budget()
             && self.background() < MAX_BACKGROUND;
-        let (mut result, usage) = if snapshot.effects.background && background_allowed {
+        if snapshot.effects.background && background_allowed {
             self.run_in_background(&snapshot.name, sub, cancel);
             let text = format!(
                 "Skill `{}` is running in the background. You will get its result when it is done; \
                  do not wait for it.",
                 snapshot.name
             );
-            (ToolResult::of(call, text), None)
-        } else {
-            let child = ChildRun::Skill(Box::new(sub));
-            match self.run_child(call, child, cancel).await {
-                Ok(finished) => {
-                    let (text, is_error) = subrun::report(&snapshot.name, &finished);
-                    let result = ToolResult {
-                        is_error,
-                        ..ToolResult::of(call, text)
-                    };
-                    (result, Some(finished.spent.usage))
-                }
-                // A store error affects this session as well.
-                Err(RuntimeError::Store(error)) => return Err(error.into()),
-                Err(error) => (ToolResult::error(call, error.to_string()), None),
+            let result = ToolResult::of(call, text);
+            return self.child_ended(call, result, None, before, began, span).await;
+        }
+        let child = ChildRun::Skill(Box::new(sub));
+        let done = self.run_child(call, child, cancel).await;
+        let what = format!("Skill `{}`", snapshot.name);
+        self.child_done(call, &what, done, before, began, span).await
+    }
+
+    /// Records the outcome of a run that a call started. `what` names what ran.
+    pub(crate) async fn child_done(
+        &mut self,
+        call: &ToolCall,
+        what: &str,
+        done: Result<FinishedRun, RuntimeError>,
+        before: Option<Vec<Said>>,
+        began: Instant,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        let (result, usage) = match done {
+            Ok(finished) => {
+                let (text, is_error) = subrun::report_of(what, &finished);
+                let result = ToolResult {
+                    is_error,
+                    ..ToolResult::of(call, text)
+                };
+                (result, Some(finished.spent.usage))
             }
+            // A store error affects this session as well.
+            Err(RuntimeError::Store(error)) => return Err(error.into()),
+            Err(error) => (ToolResult::error(call, error.to_string()), None),
         };
+        self.child_ended(call, result, usage, before, began, span).await
+    }
+
+    /// Runs the hooks after a call that started a run, and records its result.
+    async fn child_ended(
+        &mut self,
+        call: &ToolCall,
+        mut result: ToolResult,
+        usage: Option<TokenUsage>,
+        before: Option<Vec<Said>>,
+        began: Instant,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
         append_hook_messages(&mut result, before.iter().flatten());
         let stop = self.hooks_after(call, &mut result).await?;
         if result.is_error {
@@ -553,18 +590,36 @@ impl Session {
     }
 
     /// Returns an admitted skill with its snapshot, or the reason why it cannot run.
-    fn forkable(&self, skill: SkillHandle) -> Result<(SkillHandle, Arc<SkillSnapshot>), String> {
-        let snapshot = forked(&skill).ok_or("The skill changed during the call.")?;
-        self.agents_of(&snapshot)?;
-        Ok((skill, snapshot))
+    async fn forkable(
+        &self,
+        skill: SkillHandle,
+    ) -> Result<Result<(SkillHandle, Arc<SkillSnapshot>), String>, RuntimeError> {
+        let Some(snapshot) = self.forked(&skill) else {
+            return Ok(Err("The skill changed during the call.".to_owned()));
+        };
+        let agents = self.agents_of(Arc::clone(&snapshot)).await?;
+        Ok(agents.map(|()| (skill, snapshot)))
     }
 
     /// Checks the agent that a skill runs as. Returns the reason if it cannot.
-    fn agents_of(&self, snapshot: &SkillSnapshot) -> Result<(), String> {
+    async fn agents_of(
+        &self,
+        snapshot: Arc<SkillSnapshot>,
+    ) -> Result<Result<(), String>, RuntimeError> {
         let started = self.journal.run.started();
-        let above = started.map_or(&[][..], |started| &started.agents);
-        let known = self.engine.agents_of(snapshot, above);
-        known.map(|_| ()).map_err(|error| error.to_string())
+        let above = started.map(|started| started.agents.clone());
+        let (engine, above) = (self.engine.clone(), above.unwrap_or_default());
+        blocking(move || {
+            let known = engine.agents_of(&snapshot, &above);
+            known.map(|_| ()).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    /// Returns the snapshot of a skill that runs in a separate conversation.
+    fn forked(&self, skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
+        let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
+        snapshot.is_forked(&self.context).then_some(snapshot)
     }
 
     /// Answers calls that are still open when the user asks for something else.
@@ -580,12 +635,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// Returns the snapshot of a skill that runs in a separate conversation.
-fn forked(skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
-    let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
-    snapshot.effects.forked.then_some(snapshot)
 }
 
 /// Runs the hooks before a call unless they ran already, the tool, and the hooks after it. Blocks.

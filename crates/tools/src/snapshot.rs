@@ -219,6 +219,13 @@ impl SkillSnapshot {
         }
     }
 
+    /// Returns `true` if the skill runs in a conversation of its own in this context. What the
+    /// program itself defines runs so only if it says so.
+    pub fn is_forked(&self, context: &ToolContext) -> bool {
+        let is_own = self.skill.id.origin.scope == Scope::Program;
+        self.effects.forked || context.settings.fork_skills && !is_own
+    }
+
     /// Returns the digest over all its files.
     pub fn digest(&self) -> &str {
         &self.trust.digest
