@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct AgentProfile {
     /// The name that finds the agent again.
     pub name: Box<str>,
+    /// The name that its file gives it. `None` for an agent that no file defines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Box<str>>,
     /// The file that defines it. `None` for an agent that no file defines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<AgentSource>,

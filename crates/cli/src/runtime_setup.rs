@@ -10,8 +10,8 @@ use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{
-    HostPaths, Models, RecordedAgentTrust, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
-    WatchOptions, Watcher,
+    HostPaths, Models, RecordedAgentTrust, Runtime, Services, Settings, SkillSnapshot, ToolContext,
+    WatchHandle, WatchOptions, Watcher,
 };
 use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::{sanitize, wording};

@@ -116,9 +116,9 @@ pub use prowess_registry::{
 };
 pub use prowess_render as render;
 pub use prowess_runtime::{
-    AgentRun, BUILT_IN_AGENTS, CancellationToken, Ending, EndingKind, Engine, FailureKind, FinishedRun, Models, Pause,
-    RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher, ranked_skills,
-    skill_index, starting_index,
+    AgentRun, BUILT_IN_AGENTS, CancellationToken, Ending, EndingKind, Engine, FailureKind,
+    FinishedRun, Models, Pause, RuntimeError, Services, Session, Settings, SkillRef, Update,
+    Watcher, ranked_skills, skill_index, starting_index,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;

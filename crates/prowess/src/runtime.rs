@@ -11,8 +11,8 @@ use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
-    AgentRun, CancellationToken, Ending, Engine, FinishedRun, Models, RuntimeError, Session, SkillRef,
-    SubRun, Task, Update, Watcher,
+    AgentRun, CancellationToken, Ending, Engine, FinishedRun, Models, RuntimeError, Session,
+    SkillRef, SubRun, Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{ActivationError, AgentLibrary, Services, Settings, Tool};

@@ -133,6 +133,7 @@ impl Engine {
             digest: found.digest().into(),
             in_project: found.entry.scope == AgentScope::Project,
         });
+        profile.given = Some(definition.name.as_str().into());
         profile.prompt = (!definition.prompt.is_empty()).then(|| definition.prompt.to_string());
         profile.notes = notes(context, found, definition);
         profile.read_only |= definition.is_read_only;
@@ -160,7 +161,11 @@ impl Engine {
         made.model = model;
         made.messages.extend(note);
         made.effort = definition.effort.as_deref().and_then(Effort::parse);
-        if let Some(word) = definition.effort.as_deref().filter(|_| made.effort.is_none()) {
+        if let Some(word) = definition
+            .effort
+            .as_deref()
+            .filter(|_| made.effort.is_none())
+        {
             let name = wording::tick(&profile.name);
             let word = wording::tick(wording::shorten(word, 40));
             made.messages
@@ -173,7 +178,9 @@ impl Engine {
             micros: limits.micros,
             milliseconds: limits.seconds.map(|seconds| seconds.saturating_mul(1000)),
         };
-        let below = limits.depth.map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
+        let below = limits
+            .depth
+            .map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
         profile.max_depth = below.map(|below| caller.depth.saturating_add(below));
         made.preload.clone_from(&definition.preload);
         if let Some(library) = &context.services.agents {
@@ -185,10 +192,17 @@ impl Engine {
     /// Returns what an orchestrator may give to agents that it defines: what its team has.
     fn spawn_limits(&self, found: &FoundAgent, leader: &AgentDef) -> Option<SpawnLimits> {
         let team = found.entry.file.team.as_ref()?;
-        let is_leader = team.kind == TeamKind::Orchestrated && team.entry.as_ref() == Some(&leader.name);
+        let is_leader =
+            team.kind == TeamKind::Orchestrated && team.entry.as_ref() == Some(&leader.name);
         let is_named = leader.tools.only.iter().flatten();
-        let is_named = is_named.clone().any(|tool| &**tool == team_tools::SPAWN_AGENT);
-        let has_members = leader.calls.only.as_ref().is_some_and(|calls| !calls.is_empty());
+        let is_named = is_named
+            .clone()
+            .any(|tool| &**tool == team_tools::SPAWN_AGENT);
+        let has_members = leader
+            .calls
+            .only
+            .as_ref()
+            .is_some_and(|calls| !calls.is_empty());
         if !is_leader || !(is_named || has_members) {
             return None;
         }
@@ -217,7 +231,10 @@ impl Engine {
         let used = entries.filter(|entry| entry.shadowed_by.is_none() && !entry.is_member());
         let found = used.map(|entry| library.found(entry));
         let trusted = found.filter(|found| library.is_trusted(found));
-        trusted.take(MAX_TEAM).filter_map(|found| member(&found)).collect()
+        trusted
+            .take(MAX_TEAM)
+            .filter_map(|found| member(&found))
+            .collect()
     }
 }
 
@@ -320,7 +337,11 @@ fn notes(context: &ToolContext, found: &FoundAgent, definition: &AgentDef) -> Ag
             None => AgentNotes::Without,
         };
     }
-    let project = context.settings.project_notes.as_deref().unwrap_or_default();
+    let project = context
+        .settings
+        .project_notes
+        .as_deref()
+        .unwrap_or_default();
     let mut agents = found.entry.file.agents.iter();
     let is_prompt = |agent: &AgentDef| !agent.prompt.is_empty() && project.contains(&*agent.prompt);
     if agents.any(is_prompt) {
@@ -417,16 +438,25 @@ fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Ve
     let own = |name: &str| {
         let team = file.team.as_ref().filter(|team| team.entry.is_some());
         let full = match team {
-            Some(team) => format!("{}:{}:{}/{name}", found.entry.scope.as_str(), file.dialect.as_str(), team.name),
-            None => format!("{}:{}:{name}", found.entry.scope.as_str(), file.dialect.as_str()),
+            Some(team) => format!(
+                "{}:{}:{}/{name}",
+                found.entry.scope.as_str(),
+                file.dialect.as_str(),
+                team.name
+            ),
+            None => format!(
+                "{}:{}:{name}",
+                found.entry.scope.as_str(),
+                file.dialect.as_str()
+            ),
         };
         library.find(&full)
     };
     let members = file.team.is_some();
     let is_self = |other: &FoundAgent| {
-        let same = other.definition().is_some_and(|other| {
-            other.name == definition.name && other.file == definition.file
-        });
+        let same = other
+            .definition()
+            .is_some_and(|other| other.name == definition.name && other.file == definition.file);
         same && other.entry.scope == found.entry.scope
     };
     let named = |name: &Box<str>| {
@@ -441,7 +471,11 @@ fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Ve
     match &calls.only {
         Some(names) => {
             let mut listed: Vec<TeamMember> = Vec::new();
-            for name in names.iter().filter(|name| calls.contains(name)).take(MAX_TEAM) {
+            for name in names
+                .iter()
+                .filter(|name| calls.contains(name))
+                .take(MAX_TEAM)
+            {
                 if let Some(member) = named(name)
                     && listed.iter().all(|known| known.name != member.name)
                 {
@@ -457,7 +491,10 @@ fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Ve
             });
             let found = used.map(|entry| library.found(entry));
             let found = found.filter(|other| !is_self(other) && library.is_trusted(other));
-            found.take(MAX_TEAM).filter_map(|found| member(&found)).collect()
+            found
+                .take(MAX_TEAM)
+                .filter_map(|found| member(&found))
+                .collect()
         }
     }
 }
@@ -591,12 +628,19 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
 fn slash_commands(command: &AgentCommand) -> Vec<NewSkill> {
     let path = Path::new(&*command.file);
     let folder = path.parent().unwrap_or(path);
-    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let file = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let Some(text) = read_text(folder, file, MAX_COMMAND) else {
         return Vec::new();
     };
     let parsed = prowess_spec::parse(text.as_bytes());
-    let description = parsed.manifest.description.as_ref().map_or("", |text| &text.value);
+    let description = parsed
+        .manifest
+        .description
+        .as_ref()
+        .map_or("", |text| &text.value);
     let stem = file.split('.').next().unwrap_or(file);
     let mut names: Vec<&str> = vec![&command.name];
     if !stem.is_empty() && stem != &*command.name {
@@ -614,7 +658,12 @@ fn slash_commands(command: &AgentCommand) -> Vec<NewSkill> {
 }
 
 /// Removes the tools that an agent does not have, and adds those for starting others.
-pub(crate) fn confine(profile: &AgentProfile, tools: &mut Toolset, context: &ToolContext, depth: u8) {
+pub(crate) fn confine(
+    profile: &AgentProfile,
+    tools: &mut Toolset,
+    context: &ToolContext,
+    depth: u8,
+) {
     tools.retain(|tool| {
         is_about_skills(tool)
             || profile

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{
-    AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, Started,
-};
+use prowess_agent::{AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, Started};
 use prowess_catalog::Audience;
 use prowess_diag::wording;
 use prowess_render::Arguments;
@@ -83,7 +81,11 @@ impl Engine {
             budget: RunBudget {
                 turns: run.budget.turns.or(limits.turns).or(settings.budget.turns),
                 tokens: run.budget.tokens.or(settings.budget.tokens),
-                micros: run.budget.micros.or(limits.micros).or(settings.budget.micros),
+                micros: run
+                    .budget
+                    .micros
+                    .or(limits.micros)
+                    .or(settings.budget.micros),
                 milliseconds: run
                     .budget
                     .milliseconds
@@ -206,7 +208,9 @@ impl Session {
         if !missing.is_empty() {
             let (list, _) = prowess_tools::answer::listed(&missing, 400);
             let name = wording::tick(&profile.name);
-            self.tell(&format!("agent {name} names skills that do not exist: {list}"));
+            self.tell(&format!(
+                "agent {name} names skills that do not exist: {list}"
+            ));
         }
     }
 

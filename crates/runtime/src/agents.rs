@@ -191,7 +191,10 @@ pub(crate) fn narrow(
     let catalog = context.services.registry.snapshot();
     let grants = agents.iter().flat_map(|agent| {
         let grants = [agent.grant.clone(), agent.file_grant()];
-        grants.into_iter().flatten().map(move |grant| (agent, grant))
+        grants
+            .into_iter()
+            .flatten()
+            .map(move |grant| (agent, grant))
     });
     for (agent, mut grant) in grants {
         if let Some(allow) = &mut grant.allow {

@@ -83,11 +83,15 @@ impl Session {
         let done = self
             .run_child(call, ChildRun::Agent(Box::new(child)), cancel)
             .await;
-        self.child_done(call, &what, done, before, began, span).await
+        self.child_done(call, &what, done, before, began, span)
+            .await
     }
 
     /// Checks a call that starts an agent. Returns the agent, or the reason why it cannot start.
-    async fn admit_agent(&self, call: &ToolCall) -> Result<Result<AgentChild, String>, RuntimeError> {
+    async fn admit_agent(
+        &self,
+        call: &ToolCall,
+    ) -> Result<Result<AgentChild, String>, RuntimeError> {
         let text = |key: &str| call.input.get(key).and_then(Value::as_str);
         let task = text("task").unwrap_or_default().trim().to_owned();
         let (shown, target) = match self.target(call) {
@@ -166,12 +170,16 @@ impl Session {
         let found = profile.team.iter().find(|member| member.name == asked);
         let Some(member) = found else {
             let mut why = format!("Unknown agent: {}.", answer::shown(&asked));
-            if *asked == *profile.name || profile.name.ends_with(&format!("/{asked}")) {
+            if *asked == *profile.name || profile.given.as_ref() == Some(&asked) {
                 why = format!("Agent {} cannot start itself.", answer::shown(&asked));
             } else if let Some(near) = agent_profile::nearest(&asked, &profile.team) {
                 why.push_str(&format!(" Did you mean {}?", wording::tick(near)));
             }
-            let names: Vec<String> = profile.team.iter().map(|one| one.name.to_string()).collect();
+            let names: Vec<String> = profile
+                .team
+                .iter()
+                .map(|one| one.name.to_string())
+                .collect();
             let (list, _) = answer::listed(&names, 1_000);
             return Err(format!("{why} Available: {list}"));
         };
@@ -184,7 +192,10 @@ impl Session {
         profile: &AgentProfile,
         call: &ToolCall,
     ) -> Result<(Box<str>, Target), String> {
-        let limits = profile.spawns.as_ref().ok_or("This session defines no agents.")?;
+        let limits = profile
+            .spawns
+            .as_ref()
+            .ok_or("This session defines no agents.")?;
         let names = |key: &str| -> Vec<Box<str>> {
             let listed = call.input.get(key).and_then(Value::as_array);
             let texts = listed.into_iter().flatten().filter_map(Value::as_str);
@@ -198,15 +209,27 @@ impl Session {
             ServerTools::ByTool,
             known.unwrap_or_default(),
         );
-        let chosen = selected.tools.unwrap_or_else(|| known.unwrap_or_default().to_vec());
+        let chosen = selected
+            .tools
+            .unwrap_or_else(|| known.unwrap_or_default().to_vec());
         let mut refused: Vec<String> = selected.missing.iter().map(wording::tick).collect();
         let is_given = |tool: &Box<str>| limits.tools.as_ref().is_none_or(|all| all.contains(tool));
-        refused.extend(chosen.iter().filter(|tool| !is_given(tool)).map(wording::tick));
+        refused.extend(
+            chosen
+                .iter()
+                .filter(|tool| !is_given(tool))
+                .map(wording::tick),
+        );
         let is_known = |skill: &Box<str>| {
             let all = limits.skills.as_ref();
             all.is_none_or(|all| all.iter().any(|known| **known == **skill))
         };
-        refused.extend(skills.iter().filter(|skill| !is_known(skill)).map(wording::tick));
+        refused.extend(
+            skills
+                .iter()
+                .filter(|skill| !is_known(skill))
+                .map(wording::tick),
+        );
         if !refused.is_empty() {
             let (list, _) = answer::listed(&refused, 400);
             return Err(format!(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use prowess_agent::{
-    ActiveSkill, AgentProfile, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent, Started,
-    ToolDeclaration, VERSION,
+    ActiveSkill, AgentProfile, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent,
+    Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::ShownSkills;
 use prowess_tools::names::SUBMIT;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{AgentNotes, AgentProfile, Effort, Ending, FailureKind, MessagePart, ParentSession, RunBudget, Started};
+use prowess_agent::{
+    AgentNotes, AgentProfile, Effort, Ending, FailureKind, MessagePart, ParentSession, RunBudget,
+    Started,
+};
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
@@ -320,10 +323,7 @@ impl Engine {
 
 /// Combines the agent of the session that starts a skill with the one that the skill runs as: the
 /// skills of the first, the instructions and tools of the second.
-fn combined(
-    above: Option<&AgentProfile>,
-    runs_as: Option<&PreparedAgent>,
-) -> Option<AgentProfile> {
+fn combined(above: Option<&AgentProfile>, runs_as: Option<&PreparedAgent>) -> Option<AgentProfile> {
     let own = runs_as.map(|agent| &agent.profile);
     let of_skills = above.map(|above| AgentProfile {
         name: above.name.clone(),
@@ -337,9 +337,12 @@ fn combined(
         ..AgentProfile::default()
     });
     let Some(own) = own else {
-        return of_skills.filter(|profile| *profile != AgentProfile {
-            name: profile.name.clone(),
-            ..AgentProfile::default()
+        return of_skills.filter(|profile| {
+            *profile
+                != AgentProfile {
+                    name: profile.name.clone(),
+                    ..AgentProfile::default()
+                }
         });
     };
     Some(AgentProfile {

@@ -28,9 +28,12 @@ impl Session {
         });
         let tools = started.and_then(|started| started.tools.clone());
         let tools = match (tools, by_agent) {
-            (Some(tools), Some(by_agent)) => {
-                Some(tools.into_iter().filter(|it| by_agent.contains(it)).collect())
-            }
+            (Some(tools), Some(by_agent)) => Some(
+                tools
+                    .into_iter()
+                    .filter(|it| by_agent.contains(it))
+                    .collect(),
+            ),
             (tools, by_agent) => tools.or(by_agent),
         };
         let agents = started

@@ -36,7 +36,11 @@ pub(crate) fn add(profile: &AgentProfile, tools: &mut Toolset) {
         tools.add(Arc::new(SpawnAgent(limits.clone())));
     }
     let own = members.iter().filter(|member| is_tool(member));
-    for member in own.filter(|member| !tools.has(&member.name)).cloned().collect::<Vec<_>>() {
+    for member in own
+        .filter(|member| !tools.has(&member.name))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
         tools.add(Arc::new(MemberTool(member)));
     }
 }
@@ -91,7 +95,10 @@ fn listing(members: &[TeamMember], characters: usize) -> String {
             false => format!("\n- {}: {about}", answer::shown(&member.name)),
         };
         if text.len() + line.len() > characters {
-            text.push_str(&format!("\n({} more; call `{LIST_TEAM}`)", members.len() - at));
+            text.push_str(&format!(
+                "\n({} more; call `{LIST_TEAM}`)",
+                members.len() - at
+            ));
             break;
         }
         text.push_str(&line);
@@ -161,9 +168,13 @@ impl Tool for ListTeam {
 
     fn answer(&self, _: &ToolContext, _: &mut Loaded, _: &Value) -> Result<ToolAnswer, ToolError> {
         let text = listing(&self.0, prowess_tools::MAX_BYTES / 2);
-        let one = |member: &TeamMember| json!({ "name": member.name, "description": member.description });
+        let one =
+            |member: &TeamMember| json!({ "name": member.name, "description": member.description });
         let agents: Vec<Value> = self.0.iter().map(one).collect();
-        Ok(ToolAnswer::new(text.trim_start().to_owned(), json!({ "agents": agents })))
+        Ok(ToolAnswer::new(
+            text.trim_start().to_owned(),
+            json!({ "agents": agents }),
+        ))
     }
 }
 
@@ -190,9 +201,7 @@ impl Tool for SpawnAgent {
 
     fn input_schema(&self) -> Value {
         let name = json!({ "type": "string", "description": "A short name for the agent." });
-        let names = |about: &str| {
-            json!({ "type": "array", "items": { "type": "string" }, "description": about })
-        };
+        let names = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
         object(
             &[
                 ("name", name),
@@ -224,9 +233,11 @@ impl Tool for MemberTool {
 
     fn description(&self, _: &ToolContext) -> String {
         let about = prowess_diag::wording::shorten(&self.0.description, MAX_ABOUT);
-        format!("{about} Gives a task to this agent, waits until it is done, and returns its answer.")
-            .trim_start()
-            .to_owned()
+        format!(
+            "{about} Gives a task to this agent, waits until it is done, and returns its answer."
+        )
+        .trim_start()
+        .to_owned()
     }
 
     fn input_schema(&self) -> Value {

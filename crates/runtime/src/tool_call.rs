@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{
-    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, TokenUsage, ToolCall, ToolResult,
+    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, TokenUsage, ToolCall,
+    ToolResult,
 };
 use prowess_catalog::Audience;
 use prowess_policy::{Decision, Verdict};
@@ -95,9 +96,7 @@ impl Session {
             && (arguments_field(&call.name).is_some() || self.starts_agent(&call))
         {
             // No hook runs for a skill whose agent does not exist.
-            let agents = skill
-                .as_ref()
-                .and_then(|skill| self.forked(skill));
+            let agents = skill.as_ref().and_then(|skill| self.forked(skill));
             let agents = match agents {
                 Some(snapshot) => Some(self.agents_of(snapshot).await?),
                 None => None,
@@ -155,7 +154,11 @@ impl Session {
     }
 
     /// Records that a call starts to have effects.
-    pub(crate) async fn started(&mut self, call: &ToolCall, read_only: bool) -> Result<(), RuntimeError> {
+    pub(crate) async fn started(
+        &mut self,
+        call: &ToolCall,
+        read_only: bool,
+    ) -> Result<(), RuntimeError> {
         let started = Event::CallStarted {
             call: call.id.clone(),
             read_only,
@@ -525,12 +528,15 @@ impl Session {
                 snapshot.name
             );
             let result = ToolResult::of(call, text);
-            return self.child_ended(call, result, None, before, began, span).await;
+            return self
+                .child_ended(call, result, None, before, began, span)
+                .await;
         }
         let child = ChildRun::Skill(Box::new(sub));
         let done = self.run_child(call, child, cancel).await;
         let what = format!("Skill `{}`", snapshot.name);
-        self.child_done(call, &what, done, before, began, span).await
+        self.child_done(call, &what, done, before, began, span)
+            .await
     }
 
     /// Records the outcome of a run that a call started. `what` names what ran.
@@ -556,7 +562,8 @@ impl Session {
             Err(RuntimeError::Store(error)) => return Err(error.into()),
             Err(error) => (ToolResult::error(call, error.to_string()), None),
         };
-        self.child_ended(call, result, usage, before, began, span).await
+        self.child_ended(call, result, usage, before, began, span)
+            .await
     }
 
     /// Runs the hooks after a call that started a run, and records its result.

@@ -100,8 +100,7 @@ impl AgentLibrary {
     /// Returns `true` if an agent may run.
     pub fn is_trusted(&self, agent: &FoundAgent) -> bool {
         let entry = &agent.entry;
-        self.trust
-            .is_trusted(entry.scope, &agent.root, &entry.file)
+        self.trust.is_trusted(entry.scope, &agent.root, &entry.file)
     }
 }
 

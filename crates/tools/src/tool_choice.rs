@@ -71,10 +71,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
         HTTP_GET,
         &["fetch", "web", "web_fetch", "webfetch", "fetch_url"],
     ),
-    (
-        READ,
-        &["read_files", "read_many_files", "readfile", "view"],
-    ),
+    (READ, &["read_files", "read_many_files", "readfile", "view"]),
     (
         GREP,
         &[
@@ -87,7 +84,14 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ),
     (
         GLOB,
-        &["codebase", "filesearch", "find_files", "list", "ls", "search"],
+        &[
+            "codebase",
+            "filesearch",
+            "find_files",
+            "list",
+            "ls",
+            "search",
+        ],
     ),
 ];
 
@@ -166,7 +170,10 @@ fn selects(name: &str, tool: &str, known: &[Box<str>]) -> bool {
     }
     let lower = name.to_ascii_lowercase();
     let rule_names = names::rule_names(tool);
-    if rule_names.iter().any(|known| known.eq_ignore_ascii_case(&lower)) {
+    if rule_names
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(&lower))
+    {
         return true;
     }
     if names::reading_tool(&lower) == Some(tool) {
@@ -189,7 +196,8 @@ fn selects(name: &str, tool: &str, known: &[Box<str>]) -> bool {
         }
         (None, own) if name.contains('*') => {
             // OpenCode: `server_*`.
-            like(name, tool) || own.is_some_and(|(server, own)| like(name, &format!("{server}_{own}")))
+            like(name, tool)
+                || own.is_some_and(|(server, own)| like(name, &format!("{server}_{own}")))
         }
         _ => false,
     }
@@ -255,7 +263,10 @@ mod tests {
             ("jira/add", &["mcp__jira__add"]),
             ("jira_*", jira),
             ("git_log", &["mcp__git__log"]),
-            ("mcp__*", &["mcp__jira__get_issue", "mcp__jira__add", "mcp__git__log"]),
+            (
+                "mcp__*",
+                &["mcp__jira__get_issue", "mcp__jira__add", "mcp__git__log"],
+            ),
             ("Skill", &["list_skills", "load_skill"]),
             ("list_skills", &["list_skills"]),
         ] {
@@ -305,6 +316,12 @@ mod tests {
         assert_eq!(tools, ["read", "mcp__git__log"]);
         let none = Selection::none();
         let found = selected_tools(&Selection::all(), &none, ServerTools::ByServer, &known());
-        assert!(found.tools.unwrap().iter().all(|tool| !tool.starts_with("mcp__")));
+        assert!(
+            found
+                .tools
+                .unwrap()
+                .iter()
+                .all(|tool| !tool.starts_with("mcp__"))
+        );
     }
 }

@@ -13,7 +13,9 @@ use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{self, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
-use crate::skill_access::{find, is_forbidden, permit_agent, permit_sub_run, permit_tool, shown, tool_rules};
+use crate::skill_access::{
+    find, is_forbidden, permit_agent, permit_sub_run, permit_tool, shown, tool_rules,
+};
 use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
     Submit, UnloadSkill,

@@ -212,9 +212,7 @@ pub(crate) fn run(
         AgentCommand::List(args) => list(args, environment, printer),
         AgentCommand::Show(args) => show(args, environment, printer),
         AgentCommand::Run(args) => super::run::run(&args.as_run(), global, environment, printer),
-        AgentCommand::Chat(args) => {
-            super::chat::run(&args.as_chat(), global, environment, printer)
-        }
+        AgentCommand::Chat(args) => super::chat::run(&args.as_chat(), global, environment, printer),
     }
 }
 

@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod agent_runs;
 mod agents;
 mod arguments;
 mod audit;

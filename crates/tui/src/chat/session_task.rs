@@ -325,7 +325,10 @@ fn problem(error: &RuntimeError) -> Problem {
         }
         RuntimeError::UntrustedAgent { path, .. } => {
             let path = path.to_string_lossy();
-            vec![format!("review and trust it with {}", prowess_diag::wording::command(["prowess", "trust", &path]))]
+            vec![format!(
+                "review and trust it with {}",
+                prowess_diag::wording::command(["prowess", "trust", &path])
+            )]
         }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. }))
         | RuntimeError::Denied { decision, .. } => {
