@@ -18,6 +18,7 @@ use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::{Session, one_line};
 use crate::team_tools::{self, CALL_AGENT, SPAWN_AGENT};
+use crate::tool_call::append_hook_messages;
 use crate::trace;
 
 /// Maximum length of the name of an agent that a model defines, in characters.
@@ -79,12 +80,12 @@ impl Session {
             self.started(call, false).await?;
         }
         let began = Instant::now();
-        let what = format!("Agent {}", wording::tick(answer::shown(&child.name)));
-        let done = self
-            .run_child(call, ChildRun::Agent(Box::new(child)), cancel)
-            .await;
-        self.child_done(call, &what, done, before, began, span)
-            .await
+        let name = child.name.clone();
+        let child = ChildRun::Agent(Box::new(child));
+        let finished = self.run_child(call, child, cancel).await;
+        let (mut result, usage) = self.child_result(call, &name, finished)?;
+        append_hook_messages(&mut result, before.iter().flatten());
+        self.forked(call, result, usage, began, span).await
     }
 
     /// Checks a call that starts an agent. Returns the agent, or the reason why it cannot start.

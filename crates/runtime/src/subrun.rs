@@ -458,12 +458,11 @@ fn submitted(text: String) -> Ending {
 /// Formats the outcome and the cost of a sub-run for the model that started it. The flag is `true`
 /// for a failure.
 pub(crate) fn report(name: &str, finished: &FinishedRun) -> (String, bool) {
-    report_of(&format!("Skill `{name}`"), finished)
+    report_as("Skill", name, finished)
 }
 
-/// Formats the outcome and the cost of a run for the model that started it. `what` names what ran.
-/// The flag is `true` for a failure.
-pub(crate) fn report_of(what: &str, finished: &FinishedRun) -> (String, bool) {
+/// Formats the outcome of a run like [`report`]. `noun` is what ran: a skill or an agent.
+pub(crate) fn report_as(noun: &str, name: &str, finished: &FinishedRun) -> (String, bool) {
     let spent = &finished.spent;
     let (text, is_error) = match &finished.ending {
         Ending::Answered => (finished.text.clone(), false),
@@ -480,7 +479,7 @@ pub(crate) fn report_of(what: &str, finished: &FinishedRun) -> (String, bool) {
         Ending::Failed { message, .. } => (format!("It failed: {message}"), true),
     };
     let line = format!(
-        "{what} finished (session {}, {} turns, {} tokens). Result:",
+        "{noun} `{name}` finished (session {}, {} turns, {} tokens). Result:",
         finished.session,
         spent.turns,
         spent.usage.tokens()

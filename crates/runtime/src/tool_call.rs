@@ -92,15 +92,13 @@ impl Session {
         self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
         // A hook may change the skill that a call loads. Everything after this uses the final input.
-        let (call, before) = if self.has_hooks()
-            && (arguments_field(&call.name).is_some() || self.starts_agent(&call))
-        {
+        let starts_run = arguments_field(&call.name).is_some() || self.starts_agent(&call);
+        let (call, before) = if self.has_hooks() && starts_run {
             // No hook runs for a skill whose agent does not exist.
-            let agents = skill.as_ref().and_then(|skill| self.forked(skill));
-            let agents = match agents {
-                Some(snapshot) => Some(self.agents_of(snapshot).await?),
-                None => None,
-            };
+            let agents = skill
+                .as_ref()
+                .and_then(forked)
+                .map(|it| self.agents_of(&it));
             if let Some(Err(why)) = agents {
                 trace::failed(span, trace::REFUSED);
                 return self.answered(ToolResult::error(&call, why)).await;
@@ -127,7 +125,7 @@ impl Session {
         } else {
             (call, None)
         };
-        if let Some(skill) = skill.as_ref().filter(|skill| self.forked(skill).is_some()) {
+        if let Some(skill) = skill.as_ref().filter(|skill| forked(skill).is_some()) {
             return self.fork(&call, skill, before, cancel, span).await;
         }
         if self.starts_agent(&call) {
@@ -488,7 +486,7 @@ impl Session {
             blocking(move || tools.admit(&context, &loaded, &asked.name, &asked.input, resolved))
                 .await?;
         let admitted = match admitted {
-            Ok(skill) => self.forkable(skill).await?,
+            Ok(skill) => self.forkable(skill),
             Err(error) => Err(error.to_string()),
         };
         let (skill, snapshot) = match admitted {
@@ -520,63 +518,59 @@ impl Session {
             && self.journal.depth == 0
             && !self.has_shared_budget()
             && self.background() < MAX_BACKGROUND;
-        if snapshot.effects.background && background_allowed {
+        let (mut result, usage) = if snapshot.effects.background && background_allowed {
             self.run_in_background(&snapshot.name, sub, cancel);
             let text = format!(
                 "Skill `{}` is running in the background. You will get its result when it is done; \
                  do not wait for it.",
                 snapshot.name
             );
-            let result = ToolResult::of(call, text);
-            return self
-                .child_ended(call, result, None, before, began, span)
-                .await;
-        }
-        let child = ChildRun::Skill(Box::new(sub));
-        let done = self.run_child(call, child, cancel).await;
-        let what = format!("Skill `{}`", snapshot.name);
-        self.child_done(call, &what, done, before, began, span)
-            .await
+            (ToolResult::of(call, text), None)
+        } else {
+            let child = ChildRun::Skill(Box::new(sub));
+            let finished = self.run_child(call, child, cancel).await;
+            self.child_result(call, &snapshot.name, finished)?
+        };
+        append_hook_messages(&mut result, before.iter().flatten());
+        self.forked(call, result, usage, began, span).await
     }
 
-    /// Records the outcome of a run that a call started. `what` names what ran.
-    pub(crate) async fn child_done(
-        &mut self,
+    /// Returns the result of a call whose child has finished, and its usage.
+    #[expect(
+        clippy::unused_self,
+        reason = "a child that waits makes its session wait"
+    )]
+    pub(crate) fn child_result(
+        &self,
         call: &ToolCall,
-        what: &str,
-        done: Result<FinishedRun, RuntimeError>,
-        before: Option<Vec<Said>>,
-        began: Instant,
-        span: &Span,
-    ) -> Result<(), RuntimeError> {
-        let (result, usage) = match done {
-            Ok(finished) => {
-                let (text, is_error) = subrun::report_of(what, &finished);
-                let result = ToolResult {
-                    is_error,
-                    ..ToolResult::of(call, text)
-                };
-                (result, Some(finished.spent.usage))
-            }
+        name: &str,
+        finished: Result<FinishedRun, RuntimeError>,
+    ) -> Result<(ToolResult, Option<TokenUsage>), RuntimeError> {
+        let finished = match finished {
+            Ok(finished) => finished,
             // A store error affects this session as well.
             Err(RuntimeError::Store(error)) => return Err(error.into()),
-            Err(error) => (ToolResult::error(call, error.to_string()), None),
+            Err(error) => return Ok((ToolResult::error(call, error.to_string()), None)),
         };
-        self.child_ended(call, result, usage, before, began, span)
-            .await
+        let is_skill = arguments_field(&call.name).is_some();
+        let noun = if is_skill { "Skill" } else { "Agent" };
+        let (text, is_error) = subrun::report_as(noun, name, &finished);
+        let result = ToolResult {
+            is_error,
+            ..ToolResult::of(call, text)
+        };
+        Ok((result, Some(finished.spent.usage)))
     }
 
-    /// Runs the hooks after a call that started a run, and records its result.
-    async fn child_ended(
+    /// Records the result of a call that ran in a separate conversation, after the hooks.
+    pub(crate) async fn forked(
         &mut self,
         call: &ToolCall,
         mut result: ToolResult,
         usage: Option<TokenUsage>,
-        before: Option<Vec<Said>>,
         began: Instant,
         span: &Span,
     ) -> Result<(), RuntimeError> {
-        append_hook_messages(&mut result, before.iter().flatten());
         let stop = self.hooks_after(call, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
@@ -597,36 +591,18 @@ impl Session {
     }
 
     /// Returns an admitted skill with its snapshot, or the reason why it cannot run.
-    async fn forkable(
-        &self,
-        skill: SkillHandle,
-    ) -> Result<Result<(SkillHandle, Arc<SkillSnapshot>), String>, RuntimeError> {
-        let Some(snapshot) = self.forked(&skill) else {
-            return Ok(Err("The skill changed during the call.".to_owned()));
-        };
-        let agents = self.agents_of(Arc::clone(&snapshot)).await?;
-        Ok(agents.map(|()| (skill, snapshot)))
+    fn forkable(&self, skill: SkillHandle) -> Result<(SkillHandle, Arc<SkillSnapshot>), String> {
+        let snapshot = forked(&skill).ok_or("The skill changed during the call.")?;
+        self.agents_of(&snapshot)?;
+        Ok((skill, snapshot))
     }
 
     /// Checks the agent that a skill runs as. Returns the reason if it cannot.
-    async fn agents_of(
-        &self,
-        snapshot: Arc<SkillSnapshot>,
-    ) -> Result<Result<(), String>, RuntimeError> {
+    fn agents_of(&self, snapshot: &SkillSnapshot) -> Result<(), String> {
         let started = self.journal.run.started();
-        let above = started.map(|started| started.agents.clone());
-        let (engine, above) = (self.engine.clone(), above.unwrap_or_default());
-        blocking(move || {
-            let known = engine.agents_of(&snapshot, &above);
-            known.map(|_| ()).map_err(|error| error.to_string())
-        })
-        .await
-    }
-
-    /// Returns the snapshot of a skill that runs in a separate conversation.
-    fn forked(&self, skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
-        let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
-        snapshot.is_forked(&self.context).then_some(snapshot)
+        let above = started.map_or(&[][..], |started| &started.agents);
+        let known = self.engine.agents_of(snapshot, above);
+        known.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Answers calls that are still open when the user asks for something else.
@@ -642,6 +618,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Returns the snapshot of a skill that runs in a separate conversation.
+fn forked(skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
+    let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
+    snapshot.effects.forked.then_some(snapshot)
 }
 
 /// Runs the hooks before a call unless they ran already, the tool, and the hooks after it. Blocks.
@@ -739,7 +721,10 @@ fn work(
 }
 
 /// Appends the messages of hooks to a result.
-fn append_hook_messages<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
+pub(crate) fn append_hook_messages<'s>(
+    result: &mut ToolResult,
+    said: impl IntoIterator<Item = &'s Said>,
+) {
     for said in said {
         result.text.push_str(&format!(
             "\n\n[hook of skill `{}`: {}]",

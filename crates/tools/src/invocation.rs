@@ -155,7 +155,7 @@ impl Word {
     fn new(context: &ToolContext, asked: &str, entry: &CatalogEntry) -> Self {
         let skill = SkillHandle::new(asked, entry);
         let read = skill.read(context);
-        let forked = read.map_or(true, |snapshot| snapshot.is_forked(context));
+        let forked = read.map_or(true, |snapshot| snapshot.effects.forked);
         Self { skill, forked }
     }
 }

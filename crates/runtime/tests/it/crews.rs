@@ -135,7 +135,11 @@ fn crew_entry_sees_descriptions_and_skills_run_as_sub_runs() {
     let asked = model.asked();
     let first = system(&asked[0]);
     assert!(first.starts_with("You lead the news crew."), "{first}");
-    assert_eq!(first.matches("You lead the news crew.").count(), 1, "{first}");
+    assert_eq!(
+        first.matches("You lead the news crew.").count(),
+        1,
+        "{first}"
+    );
     assert!(!first.contains("name: lead"), "no frontmatter: {first}");
     assert!(first.contains("About hackernews."), "{first}");
     for absent in ["BODY-OF", "search-web", "other", "undefined"] {
@@ -149,10 +153,17 @@ fn crew_entry_sees_descriptions_and_skills_run_as_sub_runs() {
     // The sub-run has the body of the skill and runs its commands.
     let inner = &asked[2];
     assert!(inner.messages[0].text().contains("BODY-OF-hackernews"));
-    assert!(tools(inner).contains(&"run_command_line"), "{:?}", tools(inner));
+    assert!(
+        tools(inner).contains(&"run_command_line"),
+        "{:?}",
+        tools(inner)
+    );
     assert!(!tools(inner).contains(&"bash"), "{:?}", tools(inner));
     let report = last(&asked[3]);
-    assert!(report.ends_with("STORY") && !report.contains("BODY-OF"), "{report}");
+    assert!(
+        report.ends_with("STORY") && !report.contains("BODY-OF"),
+        "{report}"
+    );
 }
 
 fn crew_skill_has_the_mcp_tools_of_its_agent_and_no_others() {
@@ -164,12 +175,24 @@ fn crew_skill_has_the_mcp_tools_of_its_agent_and_no_others() {
             "instructionsPath: ./AGENTS.md\n    mcp_servers:\n      - filePath: ./clock.json\n",
         ),
     );
-    world.file("clock.json", "{\"type\": \"stdio\", \"name\": \"clock\", \"command\": \"clock\"}");
-    let model = Script::of([load("hackernews"), says("STORY"), ask("researcher", "r"), says("R"), says("Told.")]);
+    world.file(
+        "clock.json",
+        "{\"type\": \"stdio\", \"name\": \"clock\", \"command\": \"clock\"}",
+    );
+    let model = Script::of([
+        load("hackernews"),
+        says("STORY"),
+        ask("researcher", "r"),
+        says("R"),
+        says("Told."),
+    ]);
     let mut parts = world.parts(model.clone());
     let trust = Arc::new(Trust::default());
     parts.services.agents = Some(Arc::new(library(&world, &trust)));
-    let (clock, mail) = (Counter::new("mcp__clock__now"), Counter::new("mcp__mail__send"));
+    let (clock, mail) = (
+        Counter::new("mcp__clock__now"),
+        Counter::new("mcp__mail__send"),
+    );
     parts.services.tools.extend([clock as _, mail as _]);
     mode(&mut parts, PermissionMode::Yolo);
     let engine = Engine::new(parts).unwrap();
@@ -181,7 +204,10 @@ fn crew_skill_has_the_mcp_tools_of_its_agent_and_no_others() {
         assert!(!names.contains(&"mcp__mail__send"), "{names:?}");
     }
     let other = tools(&asked[3]);
-    assert!(!other.iter().any(|name| name.starts_with("mcp__")), "{other:?}");
+    assert!(
+        !other.iter().any(|name| name.starts_with("mcp__")),
+        "{other:?}"
+    );
 }
 
 /// Line 74 of missions §5.
@@ -202,7 +228,10 @@ fn crew_hands_over_twice_with_results() {
     let researcher = system(&asked[1]);
     assert!(researcher.starts_with("You research."), "{researcher}");
     assert!(researcher.contains("About search-web.") && !researcher.contains("hackernews"));
-    assert!(!researcher.contains("You lead the news crew."), "{researcher}");
+    assert!(
+        !researcher.contains("You lead the news crew."),
+        "{researcher}"
+    );
     assert!(asked[2].messages[0].text().contains("BODY-OF-search-web"));
     assert!(last(&asked[3]).contains("WEB-RESULT"));
     assert!(last(&asked[4]).contains("Agent `researcher` finished"));
@@ -223,7 +252,9 @@ fn crew_commands_work_by_both_names() {
     let (engine, _) = engine(&world, model.clone());
     for command in ["/french hello", "/parler hello"] {
         wait(async {
-            let mut session = Session::start_agent(&engine, "news", "t", &never()).await.unwrap();
+            let mut session = Session::start_agent(&engine, "news", "t", &never())
+                .await
+                .unwrap();
             session.say(command, &never()).await.unwrap();
             session.proceed(&never()).await.unwrap();
         });
@@ -242,8 +273,14 @@ fn crew_without_instructions_has_the_usual_prompt() {
     let (engine, _) = engine(&world, model.clone());
     run(&engine, "solo", "go");
     let first = system(&model.last());
-    assert!(first.starts_with(prowess_runtime::INSTRUCTIONS.trim()), "{first}");
-    assert!(!first.contains("undefined") && !first.contains("null"), "{first}");
+    assert!(
+        first.starts_with(prowess_runtime::INSTRUCTIONS.trim()),
+        "{first}"
+    );
+    assert!(
+        !first.contains("undefined") && !first.contains("null"),
+        "{first}"
+    );
 }
 
 fn resumed_crew_finds_its_own_skills() {
@@ -258,7 +295,9 @@ fn resumed_crew_finds_its_own_skills() {
     ]);
     let (engine, _) = engine(&world, model.clone());
     let id = wait(async {
-        let mut session = Session::start_agent(&engine, "news", "t", &never()).await.unwrap();
+        let mut session = Session::start_agent(&engine, "news", "t", &never())
+            .await
+            .unwrap();
         session.say("first", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         session.id().to_owned()
@@ -272,7 +311,11 @@ fn resumed_crew_finds_its_own_skills() {
     let inner = children(&engine, &id);
     wait(async {
         let resumed = Session::resume(&engine, &inner[0].id, None).await.unwrap();
-        let names: Vec<_> = resumed.skills().into_iter().map(|skill| skill.name).collect();
+        let names: Vec<_> = resumed
+            .skills()
+            .into_iter()
+            .map(|skill| skill.name)
+            .collect();
         assert_eq!(names, [Box::from("hackernews")]);
     });
 }
@@ -282,12 +325,17 @@ fn resumed_agent_must_still_be_trusted() {
     let model = Script::of([says("x")]);
     let (engine, trust) = engine(&world, model);
     let id = wait(async {
-        let mut session = Session::start_agent(&engine, "news", "t", &never()).await.unwrap();
+        let mut session = Session::start_agent(&engine, "news", "t", &never())
+            .await
+            .unwrap();
         session.say("first", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         session.id().to_owned()
     });
     trust.0.store(true, std::sync::atomic::Ordering::SeqCst);
     let refused = wait(Session::resume(&engine, &id, None)).unwrap_err();
-    assert!(refused.to_string().contains("agent `news` is not trusted"), "{refused}");
+    assert!(
+        refused.to_string().contains("agent `news` is not trusted"),
+        "{refused}"
+    );
 }
