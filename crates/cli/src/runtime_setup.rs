@@ -379,6 +379,7 @@ impl Setup {
             })?);
         let models = Named {
             variables: self.lookup(),
+            in_use: model.about().name.clone(),
         };
         let own = std::mem::take(&mut self.services.tools);
         self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
@@ -535,6 +536,8 @@ pub(crate) fn no_model(error: &ChooseError) -> Failure {
 /// Resolves models requested by skills.
 struct Named {
     variables: Variables,
+    /// The name of the model in use, whose provider resolves Claude Code's words for models.
+    in_use: Box<str>,
 }
 
 impl Debug for Named {
@@ -548,6 +551,11 @@ impl Models for Named {
         let settings = model_settings(&self.variables)
             .map_err(|failure| FindModelError::Unusable(failure.message.into()))?;
         let lookup = |name: &str| (self.variables)(name);
+        let family = match prowess_models::family_model(name, &self.in_use) {
+            Some(family) => Some(family.map_err(|error| FindModelError::Unusable(error.into()))?),
+            None => None,
+        };
+        let name = family.as_deref().unwrap_or(name);
         let chosen = prowess_models::open(name, &lookup, &settings);
         chosen
             .map(|chosen| chosen.model)
