@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent_profile::AgentProfile;
 use crate::message::{Message, MessagePart, ToolResult};
 use crate::request::{Effort, Reply};
 use crate::usage::{RunBudget, RunLimit, TokenUsage};
@@ -199,6 +200,9 @@ pub struct Started {
     /// The agents that a sub-run runs as, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Box<str>>,
+    /// The agent that the session runs as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<AgentProfile>>,
 }
 
 /// The parent of a sub-run.

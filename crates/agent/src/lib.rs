@@ -7,6 +7,7 @@
 
 #![warn(clippy::disallowed_methods, missing_docs)]
 
+mod agent_profile;
 mod compact;
 mod event;
 mod message;
@@ -14,6 +15,9 @@ mod request;
 mod run;
 mod usage;
 
+pub use agent_profile::{
+    AgentCommand, AgentNotes, AgentProfile, AgentSource, SpawnLimits, TeamMember,
+};
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
     ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, HintResult,

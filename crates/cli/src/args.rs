@@ -52,7 +52,7 @@ Use:
   why NAME|PATH            Explain why a skill is listed, hidden or omitted
   run NAME [TEXT]          Run a skill with a model and print the result
   chat                     Chat with a model that has your skills
-  agent list|show          List and show agents, teams and crews
+  agent list|run|...       List, show, run and chat with agents and teams
   session list|show|...    List, show and resume sessions
   exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
   mcp [config|list]        Serve skills over MCP, and use MCP servers

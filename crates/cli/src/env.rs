@@ -204,6 +204,7 @@ impl Environment {
             extra: self.skills_path.clone(),
             project_extra: Vec::new(),
             only: None,
+            agent_folders: None,
         }
     }
 }

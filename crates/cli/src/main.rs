@@ -38,7 +38,11 @@ fn main() -> ExitCode {
         Err(error) => return args::explain_usage(&error, &environment),
     };
     let printer = Printer::new(cli.global.look(&environment));
-    let screen = matches!(cli.command, Some(Command::Chat(_)));
+    let screen = match &cli.command {
+        Some(Command::Chat(_)) => true,
+        Some(Command::Agent(args)) => args.is_chat(),
+        _ => false,
+    };
     let asked = telemetry::Asked {
         verbose: cli.global.verbose,
         screen,
@@ -77,7 +81,7 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),
-        Some(Command::Agent(args)) => commands::agent::run(args, environment, printer),
+        Some(Command::Agent(args)) => commands::agent::run(args, global, environment, printer),
         Some(Command::Policy(args)) => commands::policy::run(args, global, environment, printer),
         Some(Command::Stats(args)) => commands::stats::run(args, environment, printer),
         Some(Command::Doctor(args)) => commands::doctor::run(args, global, environment, printer),

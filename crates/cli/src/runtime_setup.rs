@@ -10,14 +10,15 @@ use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{
-    HostPaths, Models, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
-    WatchOptions, Watcher,
+    HostPaths, Models, RecordedAgentTrust, Runtime, Services, Settings, SkillSnapshot, ToolContext,
+    WatchHandle, WatchOptions, Watcher,
 };
 use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::{sanitize, wording};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
 use prowess_render::Arguments;
+use prowess_tools::AgentLibrary;
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
@@ -204,11 +205,21 @@ impl Setup {
             Some(file) => Arc::new(SqliteSessions::new(file)),
             None => Arc::new(MemorySessions::new()),
         });
+        let paths = permissions::paths(environment);
+        let trust = RecordedAgentTrust {
+            store: paths.trust(),
+            project: paths.workspace.clone(),
+        };
+        let teams = library.config.team_folders.iter();
+        let teams = teams.map(|folder| (folder.scope, folder.path.clone()));
+        let agents = AgentLibrary::new(environment.place(), Arc::new(trust))
+            .with_teams(teams.collect());
+        services.agents = Some(Arc::new(agents));
         Ok(Self {
             services,
             settings,
             config: library.config,
-            paths: permissions::paths(environment),
+            paths,
             config_file: environment.settings().user,
             variables: variables(environment),
             markers: environment
@@ -374,6 +385,7 @@ impl Setup {
             })?);
         let models = Named {
             variables: self.lookup(),
+            in_use: model.about().name.clone(),
         };
         let own = std::mem::take(&mut self.services.tools);
         self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
@@ -530,6 +542,8 @@ pub(crate) fn no_model(error: &ChooseError) -> Failure {
 /// Resolves models requested by skills.
 struct Named {
     variables: Variables,
+    /// The name of the model in use, whose provider resolves Claude Code's words for models.
+    in_use: Box<str>,
 }
 
 impl Debug for Named {
@@ -543,6 +557,11 @@ impl Models for Named {
         let settings = model_settings(&self.variables)
             .map_err(|failure| FindModelError::Unusable(failure.message.into()))?;
         let lookup = |name: &str| (self.variables)(name);
+        let family = match prowess_models::family_model(name, &self.in_use) {
+            Some(family) => Some(family.map_err(|error| FindModelError::Unusable(error.into()))?),
+            None => None,
+        };
+        let name = family.as_deref().unwrap_or(name);
         // A skill or an agent chose the name.
         let chosen = prowess_models::open_provider(name, &lookup, &settings);
         chosen

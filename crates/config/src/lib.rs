@@ -88,6 +88,8 @@ pub struct Config {
     pub hint_tokens: Option<usize>,
     /// `agents.NAME`
     pub agents: BTreeMap<String, SkillGrant>,
+    /// `agents.NAME.tools`: the only tools of the agent, besides those that load skills
+    pub agent_tools: BTreeMap<String, Vec<String>>,
     /// `permissions.mode`
     pub mode: Option<PermissionMode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
@@ -167,6 +169,7 @@ impl Config {
             hint_skills: self.hint_skills.or(base.hint_skills),
             hint_tokens: self.hint_tokens.or(base.hint_tokens),
             agents: narrower(self.agents, base.agents),
+            agent_tools: fewer(self.agent_tools, base.agent_tools),
             mode: self.mode.or(base.mode),
             permissions: {
                 let mut all = base.permissions;
@@ -232,6 +235,21 @@ fn narrower(
             }
             (near, far) => near.or(far),
         };
+    }
+    far
+}
+
+/// Keeps the names that are in both lists of an agent, so that a project cannot give it more tools.
+fn fewer(
+    near: BTreeMap<String, Vec<String>>,
+    mut far: BTreeMap<String, Vec<String>>,
+) -> BTreeMap<String, Vec<String>> {
+    for (name, near) in near {
+        let both = match far.remove(&name) {
+            Some(far) => near.into_iter().filter(|tool| far.contains(tool)).collect(),
+            None => near,
+        };
+        far.insert(name, both);
     }
     far
 }

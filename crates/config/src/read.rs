@@ -45,7 +45,7 @@ const PROMPT_KEYS: [&str; 8] = [
 const MAX_HINT_SKILLS: usize = 20;
 /// Maximum of `prompt.last-used`.
 const MAX_LAST_USED: usize = 100;
-const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
+const AGENT_KEYS: [&str; 3] = ["skills", "deny", "tools"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
 const SANDBOX_KEYS: [&str; 4] = ["path", "strength", "timeout", "write"];
 const TOOLS_KEYS: [&str; 1] = ["skill"];
@@ -290,6 +290,12 @@ impl Reader {
                 match key.get_ref().as_ref() {
                     "skills" => grant.allow = self.texts(value, "skills"),
                     "deny" => grant.deny = self.texts(value, "deny").unwrap_or_default(),
+                    "tools" => {
+                        if let Some(tools) = self.texts(value, "tools") {
+                            let name = name.get_ref().to_string();
+                            self.config.agent_tools.insert(name, tools);
+                        }
+                    }
                     _ => self.unknown(key, &AGENT_KEYS),
                 }
             }

@@ -35,7 +35,7 @@ pub use echo::EchoModel;
 pub use gemini::Gemini;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
-pub use price::{DEFAULT_WINDOW, ModelFacts, cost, known};
+pub use price::{DEFAULT_WINDOW, ModelFacts, NoFamily, cost, family_model, known};
 pub use provider_error::ProviderError;
 pub use providers::{
     ConfiguredProvider, key_variable, names as provider_names, reachable, variable_list,

@@ -68,6 +68,40 @@ const TABLE: &[Row] = &[
     ("o4-mini", 200_000, 100_000, [1.1, 4.4, 0.275, 1.1]),
 ];
 
+/// Claude Code's words for families of models.
+const FAMILIES: [&str; 3] = ["opus", "sonnet", "haiku"];
+
+/// A word for a family of models that a provider does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is a model of Anthropic, which the provider `{provider}` does not have")]
+pub struct NoFamily {
+    word: Box<str>,
+    provider: Box<str>,
+}
+
+/// Returns the name of the newest known model of a family (`opus`, `sonnet`, `haiku`), at the
+/// provider of a model in use. Returns `None` if the word is not a family.
+pub fn family_model(word: &str, in_use: &str) -> Option<Result<String, NoFamily>> {
+    let word = word.trim().to_ascii_lowercase();
+    FAMILIES.contains(&&*word).then_some(())?;
+    let start = format!("claude-{word}-");
+    let names = TABLE.iter().map(|(name, ..)| *name);
+    let newest = names.filter(|name| name.starts_with(&start)).max()?;
+    let provider = in_use.split('/').next().unwrap_or_default();
+    Some(match provider {
+        "anthropic" => Ok(format!("anthropic/{newest}")),
+        // OpenRouter writes the version with a dot.
+        "openrouter" => {
+            let version = newest.strip_prefix(&start)?.replace('-', ".");
+            Ok(format!("openrouter/anthropic/{start}{version}"))
+        }
+        _ => Err(NoFamily {
+            word: word.into(),
+            provider: provider.into(),
+        }),
+    })
+}
+
 /// Returns facts about a model by its name at the provider, ignoring a date, `-latest` and
 /// `-preview`.
 pub fn known(model: &str) -> Option<ModelFacts> {
@@ -123,6 +157,29 @@ fn tokens(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn families_are_models_of_the_provider_in_use() {
+        let model = |word: &str, in_use: &str| family_model(word, in_use)?.ok();
+        for (word, name) in [
+            ("opus", "claude-opus-4-7"),
+            ("sonnet", "claude-sonnet-4-6"),
+            ("Haiku", "claude-haiku-4-5"),
+        ] {
+            let expected = format!("anthropic/{name}");
+            assert_eq!(model(word, "anthropic/x"), Some(expected));
+            assert!(known(name).is_some());
+        }
+        let routed = model("sonnet", "openrouter/openrouter/auto");
+        assert_eq!(
+            routed.as_deref(),
+            Some("openrouter/anthropic/claude-sonnet-4.6")
+        );
+        assert!(family_model("gpt-5", "anthropic/x").is_none());
+        let refused = family_model("opus", "openai/gpt-5").unwrap().unwrap_err();
+        let expected = "`opus` is a model of Anthropic, which the provider `openai` does not have";
+        assert_eq!(refused.to_string(), expected);
+    }
 
     #[test]
     fn models_are_found_with_a_date_but_not_by_resemblance() {

@@ -53,7 +53,8 @@ pub enum RuleSubject {
         /// The arguments.
         arguments: ArgumentRule,
     },
-    /// An argument of a tool: `Tool(param:value)`. Only in deny and ask rules.
+    /// An argument of a tool: `Tool(param:value)`, only in deny and ask rules, or the name of an agent:
+    /// `Agent(name)`.
     Argument {
         /// The tool.
         tool: Box<str>,
@@ -391,6 +392,15 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             }
         }
         ToolPattern::Domain { host: name, .. } => RuleSubject::Host(host(&name)?),
+        ToolPattern::Other { tool, specifier }
+            if matches!(&*tool, "Agent" | "Task") && !specifier.contains(':') =>
+        {
+            RuleSubject::Argument {
+                tool,
+                name: "name".into(),
+                value: specifier.trim().into(),
+            }
+        }
         ToolPattern::Other { tool, specifier } => match specifier.split_once(':') {
             Some((name, value)) if effect != Effect::Allow => RuleSubject::Argument {
                 tool,

@@ -83,6 +83,11 @@ impl HostPaths {
             let name: Box<str> = name.as_str().into();
             settings.agents.entry(name).or_insert_with(|| grant.clone());
         }
+        for (name, tools) in &config.agent_tools {
+            let tools = tools.iter().map(|tool| tool.as_str().into());
+            let known = settings.agent_tools.entry(name.as_str().into());
+            known.or_insert_with(|| tools.collect());
+        }
     }
 
     /// Creates a context with the rules of a configuration and the trust of the user. Commands run

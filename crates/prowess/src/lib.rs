@@ -85,12 +85,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod agent_trust;
 mod host_paths;
 pub mod inspect;
 mod runtime;
 mod skills;
 pub mod validate;
 
+pub use agent_trust::RecordedAgentTrust;
 pub use host_paths::HostPaths;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
@@ -114,9 +116,9 @@ pub use prowess_registry::{
 };
 pub use prowess_render as render;
 pub use prowess_runtime::{
-    CancellationToken, Ending, EndingKind, Engine, FailureKind, FinishedRun, Models, Pause,
-    RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher, ranked_skills,
-    skill_index, starting_index,
+    AgentRun, BUILT_IN_AGENTS, CancellationToken, Ending, EndingKind, Engine, FailureKind,
+    FinishedRun, Models, Pause, RuntimeError, Services, Session, Settings, SkillRef, Update,
+    Watcher, ranked_skills, skill_index, starting_index,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;
@@ -127,7 +129,7 @@ pub use prowess_tools::{
 };
 pub use prowess_traits as traits;
 pub use prowess_trust as trust;
-pub use runtime::{BuildError, RunError, Runtime, RuntimeBuilder, SkillRun, TaskRun};
+pub use runtime::{AgentTask, BuildError, RunError, Runtime, RuntimeBuilder, SkillRun, TaskRun};
 pub use skills::{
     LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, load_typed_skill,
     parse_skill, parse_skill_named, render_skill,

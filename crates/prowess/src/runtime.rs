@@ -11,17 +11,18 @@ use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
-    CancellationToken, Ending, Engine, FinishedRun, Models, RuntimeError, Session, SkillRef,
-    SubRun, Task, Update, Watcher,
+    AgentRun, CancellationToken, Ending, Engine, FinishedRun, Models, RuntimeError, Session,
+    SkillRef, SubRun, Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{ActivationError, Services, Settings, Tool};
+use prowess_tools::{ActivationError, AgentLibrary, Services, Settings, Tool};
 use prowess_traits::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::agent_trust::RecordedAgentTrust;
 use crate::host_paths::HostPaths;
 
 /// Maximum size of a project's notes in bytes.
@@ -61,6 +62,34 @@ impl Runtime {
             task: Task::new(text),
             cancel: CancellationToken::new(),
         }
+    }
+
+    /// Prepares a task for an agent: one of a file, of the settings or of the program, or a team,
+    /// whose entry agent gets the task.
+    ///
+    /// ```no_run
+    /// # async fn example(model: std::sync::Arc<dyn prowess::traits::Model>) -> Result<(), Box<dyn std::error::Error>> {
+    /// use prowess::{Ending, Runtime};
+    ///
+    /// let runtime = Runtime::builder().project(".").model(model).build()?;
+    /// let review = runtime.agent("reviewer").task("Review the last commit.");
+    /// if let Ending::Submitted { value: text } = review.text().await? {
+    ///     println!("{text}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn agent(&self, name: &str) -> AgentTask<'_> {
+        AgentTask {
+            runtime: self,
+            run: AgentRun::new(name, ""),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Starts a conversation with an agent. The title is shown in lists.
+    pub async fn agent_session(&self, name: &str, title: &str) -> Result<Session, RuntimeError> {
+        Session::start_agent(&self.engine, name, title, &CancellationToken::new()).await
     }
 
     /// Prepares a run of a skill: a name in the registry, or a skill that was defined or loaded.
@@ -156,6 +185,29 @@ impl TaskRun<'_> {
     }
 }
 
+/// A task for an agent that has not started yet.
+#[derive(Debug)]
+#[must_use = "a task starts with `text`, `submit` or `finish`"]
+pub struct AgentTask<'r> {
+    runtime: &'r Runtime,
+    run: AgentRun,
+    cancel: CancellationToken,
+}
+
+impl AgentTask<'_> {
+    /// Sets the task.
+    pub fn task(mut self, text: impl Into<String>) -> Self {
+        self.run.task = text.into();
+        self
+    }
+
+    /// Runs it, with or without a result schema, and returns all details of the outcome.
+    pub async fn finish(mut self, schema: Option<Value>) -> Result<FinishedRun, RuntimeError> {
+        self.run.result = schema;
+        self.runtime.engine.run_agent(self.run, &self.cancel).await
+    }
+}
+
 /// Implements the options and the start of a run.
 macro_rules! run {
     ($run:ident, $what:ident) => {
@@ -205,6 +257,7 @@ macro_rules! run {
 
 run!(SkillRun, sub);
 run!(TaskRun, task);
+run!(AgentTask, run);
 
 /// Error from a run with a typed result.
 #[derive(Debug, thiserror::Error)]
@@ -398,6 +451,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the agents of files, instead of those of the project and of the home folder.
+    #[must_use]
+    pub fn agents(mut self, agents: AgentLibrary) -> Self {
+        self.services.agents = Some(Arc::new(agents));
+        self
+    }
+
     /// Builds the runtime.
     pub fn build(mut self) -> Result<Runtime, BuildError> {
         if self.services.model.is_none() {
@@ -425,6 +485,19 @@ impl RuntimeBuilder {
             Registry::open(place, options, Precedence::default())
         });
         self.services.registry = Arc::new(registry);
+        if self.services.agents.is_none() {
+            let place = Place {
+                current: workspace.clone(),
+                home: self.paths.home.clone(),
+                ..Place::default()
+            };
+            let trust = RecordedAgentTrust {
+                store: self.paths.trust(),
+                project: workspace.clone(),
+            };
+            let library = AgentLibrary::new(place, Arc::new(trust));
+            self.services.agents = Some(Arc::new(library));
+        }
         if self.services.sessions.is_none() {
             self.services.sessions = Some(Arc::new(MemorySessions::new()));
         }

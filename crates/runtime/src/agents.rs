@@ -2,13 +2,17 @@
 
 use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_diag::{suggest, wording};
-use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
+use prowess_flow::Selection;
+use prowess_tools::{FoundAgent, SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
 /// The agent of a forked skill that names none.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
+
+/// The names of the built-in agents.
+pub const BUILT_IN_AGENTS: [&str; 3] = [BUILT_IN[0].0, BUILT_IN[1].0, BUILT_IN[2].0];
 
 /// The built-in agents, named as in Claude Code. The flag is `true` for read-only agents.
 const BUILT_IN: [(&str, bool); 3] = [(GENERAL_PURPOSE, false), ("Explore", true), ("Plan", true)];
@@ -18,14 +22,35 @@ const MAX_LISTED: usize = 20;
 /// Maximum number of characters of a name in an error. The name is taken from a skill.
 const MAX_NAME: usize = 64;
 
-/// An agent that a sub-run runs as.
+/// An agent that a session or a sub-run runs as.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) name: Box<str>,
     /// `true` if it has only read-only tools.
     pub(crate) read_only: bool,
+    /// `true` if it is part of the program.
+    pub(crate) is_built_in: bool,
     /// The skills it may use; `None` if the settings do not restrict them.
     grant: Option<SkillGrant>,
+    /// The file that defines it.
+    pub(crate) file: Option<FoundAgent>,
+}
+
+impl Agent {
+    /// Returns its name if the program or the settings restrict it.
+    pub(crate) fn settings_name(&self) -> Option<Box<str>> {
+        (self.is_built_in || self.grant.is_some()).then(|| self.name.clone())
+    }
+
+    /// Returns the skills that its file gives it; `None` for all.
+    fn file_grant(&self) -> Option<SkillGrant> {
+        let Selection { only, without } = &self.file.as_ref()?.definition()?.skills;
+        let names = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect();
+        (only.is_some() || !without.is_empty()).then(|| SkillGrant {
+            allow: only.as_deref().map(names),
+            deny: names(without),
+        })
+    }
 }
 
 impl Engine {
@@ -42,52 +67,98 @@ impl Engine {
         let names = above.iter().map(|name| &**name).chain(own);
         let mut agents: Vec<Agent> = Vec::new();
         for name in names {
-            let agent = self.find_agent(&skill.name, name)?;
+            let agent = self.find_agent(name);
+            let agent = agent.ok_or_else(|| self.no_agent(&skill.name, name))?;
+            self.check_trust(&agent)?;
             agents.retain(|known| known.name != agent.name);
             agents.push(agent);
         }
         Ok(agents)
     }
 
-    /// Finds an agent by name, ignoring ASCII case.
-    fn find_agent(&self, skill: &str, name: &str) -> Result<Agent, RuntimeError> {
+    /// Finds an agent that a user, a program or another agent names.
+    pub(crate) fn agent(&self, name: &str) -> Result<Agent, RuntimeError> {
+        let Some(agent) = self.find_agent(name) else {
+            let known = self.known_agents();
+            return Err(RuntimeError::UnknownAgent {
+                name: wording::shorten(name, MAX_NAME).into(),
+                near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
+            });
+        };
+        self.check_trust(&agent)?;
+        Ok(agent)
+    }
+
+    /// Returns an error if the file of an agent is not trusted.
+    fn check_trust(&self, agent: &Agent) -> Result<(), RuntimeError> {
+        let (Some(found), Some(library)) = (&agent.file, &self.services().agents) else {
+            return Ok(());
+        };
+        if library.is_trusted(found) {
+            return Ok(());
+        }
+        Err(RuntimeError::UntrustedAgent {
+            agent: agent.name.clone(),
+            path: found.path(),
+        })
+    }
+
+    /// Finds an agent by name: a built-in one, one of the settings or one of a file. The case of
+    /// ASCII letters is ignored for the first two. Reads the agent files on the first call.
+    fn find_agent(&self, name: &str) -> Option<Agent> {
         let set = &self.settings().agents;
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         let set_by_name = || set.iter().find(|(known, _)| same(known));
         let given = set.get_key_value(name).or_else(set_by_name);
         let built_in = BUILT_IN.iter().find(|(known, _)| same(known));
-        let (name, read_only) = match (built_in, given) {
-            (Some((name, read_only)), _) => (*name, *read_only),
-            (None, Some((name, _))) => (&**name, false),
-            (None, None) => return Err(self.no_agent(skill, name)),
+        let library = self.services().agents.as_ref();
+        let file = match built_in {
+            None => library.and_then(|library| library.find(name)),
+            Some(_) => None,
         };
-        let grant = given.map(|(_, grant)| grant.clone());
-        Ok(Agent {
-            name: name.into(),
+        let (own, read_only): (Box<str>, bool) = match (built_in, given, &file) {
+            (Some((name, read_only)), ..) => ((*name).into(), *read_only),
+            (None, Some((name, _)), _) => (name.clone(), false),
+            (None, None, Some(file)) if file.definition().is_some() => {
+                let entry = &file.entry;
+                let is_first = entry.shadowed_by.is_none();
+                let shown = is_first.then(|| entry.name.clone());
+                (shown.unwrap_or_else(|| entry.qualified().into()), false)
+            }
+            (None, None, _) => return None,
+        };
+        Some(Agent {
+            name: own,
             read_only,
-            grant,
+            is_built_in: built_in.is_some(),
+            grant: given.map(|(_, grant)| grant.clone()),
+            file: file.filter(|file| file.definition().is_some()),
         })
     }
 
+    /// Returns the names of all agents: built-in ones, those of the settings and those of files.
+    fn known_agents(&self) -> Vec<Box<str>> {
+        let built_in = BUILT_IN.iter().map(|(name, _)| Box::from(*name));
+        let mut known: Vec<Box<str>> = built_in.collect();
+        let set = self.settings().agents.keys();
+        let library = self.services().agents.as_ref();
+        let files = library.map_or(&[][..], |library| library.roster().entries());
+        let files = files.iter().filter(|entry| entry.shadowed_by.is_none());
+        for name in set.chain(files.map(|entry| &entry.name)) {
+            if !known.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                known.push(name.clone());
+            }
+        }
+        known
+    }
+
     fn no_agent(&self, skill: &str, name: &str) -> RuntimeError {
-        let built_in = BUILT_IN.iter().map(|(name, _)| *name);
-        let is_new = |name: &&str| {
-            !BUILT_IN
-                .iter()
-                .any(|(known, _)| known.eq_ignore_ascii_case(name))
-        };
-        let set = self
-            .settings()
-            .agents
-            .keys()
-            .map(|name| &**name)
-            .filter(is_new);
-        let known: Vec<&str> = built_in.chain(set).collect();
+        let known = self.known_agents();
         RuntimeError::NoAgent {
             skill: skill.into(),
             name: wording::shorten(name, MAX_NAME).into(),
-            near: suggest::nearest(name, known.iter().copied()).map(Into::into),
-            known: known.into_iter().map(Into::into).collect(),
+            near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
+            known,
         }
     }
 }
@@ -118,9 +189,14 @@ pub(crate) fn narrow(
     who: Audience,
 ) -> Result<(), RuntimeError> {
     let catalog = context.services.registry.snapshot();
-    for agent in agents {
-        let Some(grant) = &agent.grant else { continue };
-        let mut grant = grant.clone();
+    let grants = agents.iter().flat_map(|agent| {
+        let grants = [agent.grant.clone(), agent.file_grant()];
+        grants
+            .into_iter()
+            .flatten()
+            .map(move |grant| (agent, grant))
+    });
+    for (agent, mut grant) in grants {
         if let Some(allow) = &mut grant.allow {
             allow.push(catalog.qualified_name(running.entry()));
         }
@@ -134,4 +210,13 @@ pub(crate) fn narrow(
         }
     }
     Ok(())
+}
+
+/// Hides the skills that the settings do not give to these agents.
+pub(crate) fn restrict(agents: &[Agent], context: &mut ToolContext) {
+    let catalog = context.services.registry.snapshot();
+    for grant in agents.iter().filter_map(|agent| agent.grant.as_ref()) {
+        let visibility = &mut context.settings.visibility;
+        visibility.grant = grant.and(&visibility.grant, &catalog);
+    }
 }

@@ -3,6 +3,7 @@
 use prowess_agent::ToolCall;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_run::{self, AgentStart};
 use crate::error::RuntimeError;
 use crate::outcome::FinishedRun;
 use crate::session::Session;
@@ -13,6 +14,17 @@ use crate::subrun::{self, SubRun};
 pub(crate) enum ChildRun {
     /// A skill.
     Skill(Box<SubRun>),
+    /// An agent.
+    Agent(Box<AgentChild>),
+}
+
+/// An agent that a tool call starts.
+#[derive(Debug)]
+pub(crate) struct AgentChild {
+    /// The name that the model used.
+    pub(crate) name: Box<str>,
+    pub(crate) start: AgentStart,
+    pub(crate) task: String,
 }
 
 impl Session {
@@ -23,10 +35,18 @@ impl Session {
         child: ChildRun,
         cancel: &CancellationToken,
     ) -> Result<FinishedRun, RuntimeError> {
-        let context = self.confined();
+        let mut context = self.confined();
         match child {
             ChildRun::Skill(sub) => {
                 Box::pin(subrun::run_in(&self.engine, &context, *sub, cancel)).await
+            }
+            ChildRun::Agent(child) => {
+                if let Some(outside) = &self.outside {
+                    outside.restore(&mut context);
+                }
+                let AgentChild { start, task, .. } = *child;
+                let run = agent_run::run_in(&self.engine, context, start, &task, cancel);
+                Box::pin(run).await
             }
         }
     }

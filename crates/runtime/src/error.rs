@@ -97,6 +97,22 @@ pub enum RuntimeError {
         /// The agents that are defined.
         known: Vec<Box<str>>,
     },
+    /// A user or a program named an agent that is not defined.
+    #[error("no agent named {}", prowess_diag::wording::tick(name))]
+    UnknownAgent {
+        /// The name.
+        name: Box<str>,
+        /// The agent with the most similar name.
+        near: Option<Box<str>>,
+    },
+    /// The file of an agent is not trusted.
+    #[error("agent {} is not trusted", prowess_diag::wording::tick(agent))]
+    UntrustedAgent {
+        /// The agent.
+        agent: Box<str>,
+        /// The file that defines it.
+        path: std::path::PathBuf,
+    },
     /// A skill runs as an agent that is denied that skill.
     #[error("skill `{skill}` runs as agent `{agent}`, which may not use that skill")]
     NotGiven {

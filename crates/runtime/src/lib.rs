@@ -6,10 +6,13 @@
 //! returns a value. [`prowess_agent::Run`] decides the next step; this crate records the step in the
 //! store and then carries it out.
 
+mod agent_profile;
+mod agent_run;
 mod agents;
 mod background;
 mod child;
 mod decision_log;
+mod delegate;
 mod engine;
 mod error;
 mod hint;
@@ -22,11 +25,13 @@ mod session_loop;
 mod subrun;
 mod subrun_limits;
 mod task;
+mod team_tools;
 mod tool_call;
 mod trace;
 mod user_message;
 
-pub use agents::GENERAL_PURPOSE;
+pub use agent_run::AgentRun;
+pub use agents::{BUILT_IN_AGENTS, GENERAL_PURPOSE};
 pub use engine::Engine;
 pub use error::RuntimeError;
 pub use hint::{KnownSkills, skill_hint};

@@ -15,6 +15,7 @@ use prowess_tools::{
 use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_profile;
 use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
 use crate::engine::Engine;
@@ -148,6 +149,24 @@ impl Session {
             choice.runs_as = Some(skill.clone());
         }
         let mut tools = toolset(engine, &choice)?;
+        let profile = started.agent.as_deref();
+        let mut outside = None;
+        let mut messages = Vec::new();
+        if let Some(profile) = profile {
+            let (shared, profile) = (engine.clone(), profile.clone());
+            let is_skill = started.skill.is_some();
+            let applied = blocking(move || {
+                messages.extend(shared.check_profile(&profile)?);
+                let outside = if is_skill {
+                    agent_profile::apply_skills(&profile, &mut context);
+                    None
+                } else {
+                    Some(Box::new(agent_profile::apply(&profile, &mut context)))
+                };
+                Ok::<_, RuntimeError>((context, outside, messages))
+            });
+            (context, outside, messages) = applied.await??;
+        }
         let above = skills_above(engine, started).await?;
         let derived = context.derive();
         let above = blocking(move || {
@@ -176,6 +195,17 @@ impl Session {
             agents::narrow(&agents, &mut context, &skill, who)?;
             let chosen = started.tools.as_deref();
             subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
+            if let Some(profile) = profile {
+                subrun::confine_as(profile, &mut tools, &mut context);
+            }
+        } else if let Some(profile) = profile {
+            let (shared, names) = (engine.clone(), started.agents.clone());
+            let restricting = blocking(move || {
+                let agents = names.iter().map(|name| shared.agent(name));
+                agents.collect::<Result<Vec<_>, _>>()
+            });
+            agents::restrict(&restricting.await??, &mut context);
+            agent_profile::confine(profile, &mut tools, &context, journal.depth);
         }
         let stop = crate::session::make_stoppable(&mut context);
         let base = LiveSettings::of(&context);
@@ -207,7 +237,11 @@ impl Session {
             too_long: 0,
             stop,
             background: Background::default(),
+            outside,
         };
+        for message in &messages {
+            session.tell(message);
+        }
         if let Some(missing) = missing {
             session.tell(&missing);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use prowess_agent::{
-    ActiveSkill, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent, Started,
-    ToolDeclaration, VERSION,
+    ActiveSkill, AgentProfile, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent,
+    Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::{DEFAULT_FRACTION, IndexBudget, ShownSkills};
 use prowess_tools::names::SUBMIT;
@@ -14,6 +14,7 @@ use prowess_tools::{
 };
 use prowess_traits::{DecisionRecorder, Model, Stoppable, Update};
 
+use crate::agent_profile::{self, OutsideAgent};
 use crate::background::Background;
 use crate::decision_log::DecisionLog;
 use crate::engine::Engine;
@@ -54,6 +55,8 @@ pub struct Session {
     pub(crate) stop: Option<Stoppable>,
     /// Skills running in the background.
     pub(crate) background: Background,
+    /// The parts of the context that the agent of the session replaced, as they were before.
+    pub(crate) outside: Option<Box<OutsideAgent>>,
 }
 
 /// A loaded skill, for display.
@@ -76,14 +79,35 @@ impl Session {
             ..ToolSelection::default()
         };
         let model = Arc::clone(engine.model());
-        let started = Started {
+        let mut started = Started {
             title: one_line(title),
             limits: limits(settings.budget, &model),
             effort: settings.effort,
             ..Started::default()
         };
-        let tools = toolset(engine, &choice)?;
+        let mut tools = toolset(engine, &choice)?;
+        Self::add_team(engine, &mut started, &mut tools).await?;
         Self::begin(engine, engine.context().derive(), tools, model, started).await
+    }
+
+    /// Lets a session that runs as no agent start the trusted agents of files, if there are any.
+    pub(crate) async fn add_team(
+        engine: &Engine,
+        started: &mut Started,
+        tools: &mut Toolset,
+    ) -> Result<(), RuntimeError> {
+        let shared = engine.clone();
+        let team = blocking(move || shared.session_team()).await?;
+        if !team.is_empty() {
+            let profile = AgentProfile {
+                name: engine.settings().agent.clone(),
+                team,
+                ..AgentProfile::default()
+            };
+            agent_profile::confine(&profile, tools, engine.context(), 0);
+            started.agent = Some(Box::new(profile));
+        }
+        Ok(())
     }
 
     /// Starts a session. Fills in the project, the model and the prompt in `started`.
@@ -149,6 +173,7 @@ impl Session {
             too_long: 0,
             stop,
             background: Background::default(),
+            outside: None,
         };
         session.name_context();
         Ok(session)
@@ -199,6 +224,13 @@ impl Session {
     /// Returns the conversation so far.
     pub fn run(&self) -> &Run {
         &self.journal.run
+    }
+
+    /// Returns the name of the agent that the session runs as, if it runs as one.
+    pub fn agent(&self) -> Option<&str> {
+        let profile = self.journal.run.started()?.agent.as_deref()?;
+        let usual = &self.engine.settings().agent;
+        (profile.file.is_some() || profile.name != *usual).then_some(&*profile.name)
     }
 
     /// Returns the resources used so far.

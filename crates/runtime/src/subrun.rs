@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Effort, Ending, FailureKind, MessagePart, ParentSession, RunBudget, Started};
+use prowess_agent::{
+    AgentNotes, AgentProfile, Effort, Ending, FailureKind, MessagePart, ParentSession, RunBudget,
+    Started,
+};
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
@@ -14,6 +17,7 @@ use prowess_tools::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_profile::{self, Caller, PreparedAgent};
 use crate::agents::{self, Agent};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -81,6 +85,8 @@ pub struct SubRun {
     /// Agents that it runs as in addition to the one that the skill names. The run is limited to what
     /// all of them have.
     pub agents: Vec<Box<str>>,
+    /// The agent of the session that started the run, whose skills and limits the run has.
+    pub agent: Option<Box<AgentProfile>>,
 }
 
 impl SubRun {
@@ -97,6 +103,7 @@ impl SubRun {
             parent: None,
             who: Audience::Person,
             agents: Vec::new(),
+            agent: None,
         }
     }
 }
@@ -144,9 +151,15 @@ pub(crate) async fn run_in(
         }
     }
     check_arguments(&snapshot, &sub.arguments)?;
-    let agents = engine.agents_of(&snapshot, &sub.agents)?;
+    let (shared, read, above) = (engine.clone(), Arc::clone(&snapshot), sub.agents.clone());
+    let (agents, runs_as) = blocking(move || {
+        let agents = shared.agents_of(&read, &above)?;
+        let runs_as = shared.agent_of_skill(&agents);
+        Ok::<_, RuntimeError>((agents, runs_as))
+    })
+    .await??;
     agents::narrow(&agents, &mut context, &skill, sub.who)?;
-    let mut session = begin(engine, context, &sub, &snapshot, &agents).await?;
+    let mut session = begin(engine, context, &sub, &snapshot, &agents, runs_as).await?;
     let activated = session.activate(&snapshot, sub.arguments.clone(), cancel);
     let activation = match activated.await {
         Ok(activation) => activation,
@@ -201,6 +214,7 @@ async fn begin(
     sub: &SubRun,
     skill: &Arc<SkillSnapshot>,
     agents: &[Agent],
+    runs_as: Option<PreparedAgent>,
 ) -> Result<Session, RuntimeError> {
     let choice = ToolSelection {
         role: Role::Worker,
@@ -217,8 +231,14 @@ async fn begin(
         sub.tools.as_deref(),
         agents,
     );
+    let profile = combined(sub.agent.as_deref(), runs_as.as_ref());
+    if let Some(profile) = &profile {
+        confine_as(profile, &mut tools, &mut context);
+    }
     let (effects, trusted) = (&skill.effects, skill.is_trusted());
+    let by_agent = runs_as.as_ref();
     let wanted = effects.model.as_deref().filter(|_| trusted);
+    let wanted = wanted.or_else(|| by_agent.and_then(|agent| agent.model.as_deref()));
     let (model, missing) = match (sub.model.as_deref(), wanted) {
         (Some(name), _) => (engine.find_model(name)?, None),
         // Skills written for other programs often name a model that is not available here. Use the
@@ -235,7 +255,9 @@ async fn begin(
     let ticks = effects
         .max_ticks
         .map(|ticks| if trusted { ticks } else { ticks.min(usual) });
-    let turns = sub.budget.turns.or(ticks).unwrap_or(usual);
+    let by_agent_turns = by_agent.and_then(|agent| agent.budget.turns);
+    let turns = sub.budget.turns.or(ticks).or(by_agent_turns);
+    let turns = turns.unwrap_or(usual);
     let budget = RunBudget {
         turns: Some(turns),
         tokens: sub.budget.tokens.or(default.tokens),
@@ -248,12 +270,14 @@ async fn begin(
         effort: sub
             .effort
             .or(effects.effort.filter(|_| trusted))
+            .or_else(|| by_agent.and_then(|agent| agent.effort))
             .or(engine.settings().effort),
         parent: sub.parent.clone(),
         skill: Some(skill.name.clone()),
         result: sub.result.clone(),
         tools: sub.tools.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
+        agent: profile.map(Box::new),
         ..Started::default()
     };
     let session = Session::begin(engine, context, tools, model, started).await?;
@@ -281,20 +305,92 @@ pub(crate) fn confine(
         tools.declare_resources();
     }
     if agents.iter().any(|agent| agent.read_only) {
-        let read_only: Vec<Box<str>> = tools
-            .tools(context)
-            .filter(|tool| Tool::is_read_only(*tool, context))
-            .map(|tool| tool.name().into())
-            .collect();
-        tools.retain(|tool| {
-            matches!(tool, SUBMIT | LOAD_SKILL_RESOURCES)
-                || read_only.iter().any(|name| **name == *tool)
-        });
+        retain_read_only(tools, context);
     }
     if let Some(agent) = agents.last() {
         context.settings.agent = agent.name.clone();
     }
     context.acting = Some(Arc::clone(skill));
+}
+
+impl Engine {
+    /// Returns the agent of a file that a skill runs as: the last one. Reads files.
+    pub(crate) fn agent_of_skill(&self, agents: &[Agent]) -> Option<PreparedAgent> {
+        let agent = agents.last().filter(|agent| agent.file.is_some())?;
+        Some(self.prepare(agent, Caller::default()))
+    }
+}
+
+/// Combines the agent of the session that starts a skill with the one that the skill runs as: the
+/// skills of the first, the instructions and tools of the second.
+fn combined(above: Option<&AgentProfile>, runs_as: Option<&PreparedAgent>) -> Option<AgentProfile> {
+    let own = runs_as.map(|agent| &agent.profile);
+    let of_skills = above.map(|above| AgentProfile {
+        name: above.name.clone(),
+        file: above.file.clone(),
+        read_only: above.read_only,
+        skills: above.skills.clone(),
+        without_skills: above.without_skills.clone(),
+        folders: above.folders.clone(),
+        forks_skills: above.forks_skills,
+        tools: above.tools.clone().filter(|_| above.forks_skills),
+        ..AgentProfile::default()
+    });
+    let Some(own) = own else {
+        return of_skills.filter(|profile| {
+            *profile
+                != AgentProfile {
+                    name: profile.name.clone(),
+                    ..AgentProfile::default()
+                }
+        });
+    };
+    Some(AgentProfile {
+        name: own.name.clone(),
+        file: own.file.clone(),
+        prompt: own.prompt.clone(),
+        notes: own.notes.clone(),
+        tools: own.tools.clone(),
+        read_only: own.read_only || above.is_some_and(|above| above.read_only),
+        forks_skills: false,
+        ..of_skills.unwrap_or_default()
+    })
+}
+
+/// Gives a sub-run of a skill the instructions and the tools of the agent that it runs as.
+pub(crate) fn confine_as(profile: &AgentProfile, tools: &mut Toolset, context: &mut ToolContext) {
+    let settings = &mut context.settings;
+    if let Some(prompt) = &profile.prompt {
+        settings.instructions = Some(prompt.clone());
+        settings.agent = profile.name.clone();
+    }
+    match &profile.notes {
+        AgentNotes::Project => {}
+        AgentNotes::Own(text) => settings.project_notes = Some(text.clone()),
+        AgentNotes::Without => settings.project_notes = None,
+    }
+    let has = |tool: &str| {
+        let listed = profile.tools.as_ref().filter(|_| !profile.forks_skills);
+        agent_profile::is_about_skills(tool)
+            || listed.is_none_or(|tools| tools.iter().any(|name| **name == *tool))
+    };
+    tools.retain(has);
+    if profile.read_only {
+        retain_read_only(tools, context);
+    }
+}
+
+/// Keeps the tools that change nothing.
+pub(crate) fn retain_read_only(tools: &mut Toolset, context: &ToolContext) {
+    let read_only: Vec<Box<str>> = tools
+        .tools(context)
+        .filter(|tool| Tool::is_read_only(*tool, context))
+        .map(|tool| tool.name().into())
+        .collect();
+    tools.retain(|tool| {
+        matches!(tool, SUBMIT | LOAD_SKILL_RESOURCES)
+            || read_only.iter().any(|name| **name == *tool)
+    });
 }
 
 /// Builds the first message for the model.
@@ -362,6 +458,11 @@ fn submitted(text: String) -> Ending {
 /// Formats the outcome and the cost of a sub-run for the model that started it. The flag is `true`
 /// for a failure.
 pub(crate) fn report(name: &str, finished: &FinishedRun) -> (String, bool) {
+    report_as("Skill", name, finished)
+}
+
+/// Formats the outcome of a run like [`report`]. `noun` is what ran: a skill or an agent.
+pub(crate) fn report_as(noun: &str, name: &str, finished: &FinishedRun) -> (String, bool) {
     let spent = &finished.spent;
     let (text, is_error) = match &finished.ending {
         Ending::Answered => (finished.text.clone(), false),
@@ -378,7 +479,7 @@ pub(crate) fn report(name: &str, finished: &FinishedRun) -> (String, bool) {
         Ending::Failed { message, .. } => (format!("It failed: {message}"), true),
     };
     let line = format!(
-        "Skill `{name}` finished (session {}, {} turns, {} tokens). Result:",
+        "{noun} `{name}` finished (session {}, {} turns, {} tokens). Result:",
         finished.session,
         spent.turns,
         spent.usage.tokens()

@@ -9,6 +9,7 @@ use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCE
 use prowess_tools::{SkillEffects, SkillHandle, SkillSnapshot, ToolContext};
 use prowess_trust::SkillTrust;
 
+use crate::agent_profile::is_about_skills;
 use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
 
@@ -16,7 +17,25 @@ impl Session {
     /// Returns a sub-run of this session, limited to the rest of its budget and to its tools.
     pub(crate) fn child_run(&self, skill: SkillHandle) -> SubRun {
         let started = self.journal.run.started();
+        let agent = started.and_then(|started| started.agent.clone());
+        let by_agent = agent.as_ref().and_then(|agent| {
+            let tools = agent.skill_tools.as_ref().or(agent.tools.as_ref());
+            let about_skills = self.tools.names();
+            let about_skills = about_skills.filter(|name| is_about_skills(name));
+            let mut tools = tools?.clone();
+            tools.extend(about_skills.map(Into::into));
+            Some(tools)
+        });
         let tools = started.and_then(|started| started.tools.clone());
+        let tools = match (tools, by_agent) {
+            (Some(tools), Some(by_agent)) => Some(
+                tools
+                    .into_iter()
+                    .filter(|it| by_agent.contains(it))
+                    .collect(),
+            ),
+            (tools, by_agent) => tools.or(by_agent),
+        };
         let agents = started
             .map(|started| started.agents.clone())
             .unwrap_or_default();
@@ -24,12 +43,13 @@ impl Session {
             budget: self.remaining_budget(),
             tools,
             agents,
+            agent,
             ..SubRun::new(SkillRef::Resolved(skill))
         }
     }
 
     /// Returns the budget left for a sub-run. Turns are counted separately for each run.
-    fn remaining_budget(&self) -> RunBudget {
+    pub(crate) fn remaining_budget(&self) -> RunBudget {
         let run = &self.journal.run;
         let (budget, spent) = (
             run.started()

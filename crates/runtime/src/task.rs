@@ -61,14 +61,15 @@ impl Engine {
             micros: task.budget.micros.or(settings.budget.micros),
             milliseconds: task.budget.milliseconds.or(settings.budget.milliseconds),
         };
-        let started = Started {
+        let mut started = Started {
             title: one_line(&task.text),
             limits: limits(budget, &model),
             effort: task.effort.or(settings.effort),
             result: task.result.clone(),
             ..Started::default()
         };
-        let (context, tools) = (self.context().derive(), toolset(self, &choice)?);
+        let (context, mut tools) = (self.context().derive(), toolset(self, &choice)?);
+        Session::add_team(self, &mut started, &mut tools).await?;
         let mut session = Session::begin(self, context, tools, model, started).await?;
         let pause = match session.say(&task.text, cancel).await {
             Ok(_) => session.proceed(cancel).await?,

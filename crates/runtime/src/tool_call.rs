@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{
-    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
+    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, TokenUsage, ToolCall,
+    ToolResult,
 };
 use prowess_catalog::Audience;
 use prowess_policy::{Decision, Verdict};
@@ -25,6 +26,7 @@ use crate::background::MAX_BACKGROUND;
 use crate::child::ChildRun;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
+use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::session_loop::milliseconds_since;
 use crate::subrun::{self, SubRun};
@@ -90,7 +92,8 @@ impl Session {
         self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
         // A hook may change the skill that a call loads. Everything after this uses the final input.
-        let (call, before) = if self.has_hooks() && arguments_field(&call.name).is_some() {
+        let starts_run = arguments_field(&call.name).is_some() || self.starts_agent(&call);
+        let (call, before) = if self.has_hooks() && starts_run {
             // No hook runs for a skill whose agent does not exist.
             let agents = skill
                 .as_ref()
@@ -125,6 +128,9 @@ impl Session {
         if let Some(skill) = skill.as_ref().filter(|skill| forked(skill).is_some()) {
             return self.fork(&call, skill, before, cancel, span).await;
         }
+        if self.starts_agent(&call) {
+            return self.delegate(&call, before, cancel, span).await;
+        }
         if before.is_none() {
             let read_only = !self.has_hooks()
                 && self
@@ -146,7 +152,11 @@ impl Session {
     }
 
     /// Records that a call starts to have effects.
-    async fn started(&mut self, call: &ToolCall, read_only: bool) -> Result<(), RuntimeError> {
+    pub(crate) async fn started(
+        &mut self,
+        call: &ToolCall,
+        read_only: bool,
+    ) -> Result<(), RuntimeError> {
         let started = Event::CallStarted {
             call: call.id.clone(),
             read_only,
@@ -188,7 +198,7 @@ impl Session {
     }
 
     /// Records the result of a call that no tool answered.
-    async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
+    pub(crate) async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
         self.journal.write(Event::answer(result)).await
     }
 
@@ -518,21 +528,49 @@ impl Session {
             (ToolResult::of(call, text), None)
         } else {
             let child = ChildRun::Skill(Box::new(sub));
-            match self.run_child(call, child, cancel).await {
-                Ok(finished) => {
-                    let (text, is_error) = subrun::report(&snapshot.name, &finished);
-                    let result = ToolResult {
-                        is_error,
-                        ..ToolResult::of(call, text)
-                    };
-                    (result, Some(finished.spent.usage))
-                }
-                // A store error affects this session as well.
-                Err(RuntimeError::Store(error)) => return Err(error.into()),
-                Err(error) => (ToolResult::error(call, error.to_string()), None),
-            }
+            let finished = self.run_child(call, child, cancel).await;
+            self.child_result(call, &snapshot.name, finished)?
         };
         append_hook_messages(&mut result, before.iter().flatten());
+        self.forked(call, result, usage, began, span).await
+    }
+
+    /// Returns the result of a call whose child has finished, and its usage.
+    #[expect(
+        clippy::unused_self,
+        reason = "a child that waits makes its session wait"
+    )]
+    pub(crate) fn child_result(
+        &self,
+        call: &ToolCall,
+        name: &str,
+        finished: Result<FinishedRun, RuntimeError>,
+    ) -> Result<(ToolResult, Option<TokenUsage>), RuntimeError> {
+        let finished = match finished {
+            Ok(finished) => finished,
+            // A store error affects this session as well.
+            Err(RuntimeError::Store(error)) => return Err(error.into()),
+            Err(error) => return Ok((ToolResult::error(call, error.to_string()), None)),
+        };
+        let is_skill = arguments_field(&call.name).is_some();
+        let noun = if is_skill { "Skill" } else { "Agent" };
+        let (text, is_error) = subrun::report_as(noun, name, &finished);
+        let result = ToolResult {
+            is_error,
+            ..ToolResult::of(call, text)
+        };
+        Ok((result, Some(finished.spent.usage)))
+    }
+
+    /// Records the result of a call that ran in a separate conversation, after the hooks.
+    pub(crate) async fn forked(
+        &mut self,
+        call: &ToolCall,
+        mut result: ToolResult,
+        usage: Option<TokenUsage>,
+        began: Instant,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
         let stop = self.hooks_after(call, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
@@ -683,7 +721,10 @@ fn work(
 }
 
 /// Appends the messages of hooks to a result.
-fn append_hook_messages<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
+pub(crate) fn append_hook_messages<'s>(
+    result: &mut ToolResult,
+    said: impl IntoIterator<Item = &'s Said>,
+) {
     for said in said {
         result.text.push_str(&format!(
             "\n\n[hook of skill `{}`: {}]",

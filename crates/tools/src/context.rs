@@ -21,6 +21,7 @@ use prowess_traits::{
 };
 use prowess_trust::{SkillTrust, TrustStore};
 
+use crate::agent_library::AgentLibrary;
 use crate::files::path_guard::settled;
 use crate::live_settings::SettingsSource;
 use crate::result_limit::head;
@@ -81,6 +82,8 @@ pub struct Services {
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Provides changed settings to running sessions.
     pub live: Option<Arc<dyn SettingsSource>>,
+    /// The agents of files.
+    pub agents: Option<Arc<AgentLibrary>>,
 }
 
 impl Services {
@@ -102,6 +105,7 @@ impl Services {
             skill_tools: Vec::new(),
             watchers: Vec::new(),
             live: None,
+            agents: None,
         }
     }
 }
@@ -134,7 +138,7 @@ pub struct Settings {
     /// The effort of models.
     pub effort: Option<Effort>,
     /// `true` if the user chose the model now. Resumed sessions then use it instead of the model
-    /// that they had.
+    /// that they had, and the agent that the user starts instead of the one that its file names.
     pub is_model_chosen: bool,
     /// The environment variables that the user granted to skills.
     pub environment: BTreeMap<String, String>,
@@ -197,6 +201,12 @@ pub struct Settings {
     /// The agents that skills may name in `agent`, with the skills that each may use, in addition
     /// to `general-purpose`, `Explore` and `Plan`. An entry for one of those three restricts it.
     pub agents: BTreeMap<Box<str>, SkillGrant>,
+    /// The only tools of an agent of `agents`, besides those about skills.
+    pub agent_tools: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// `true` if every skill runs in a conversation of its own, like one with `context: fork`.
+    pub fork_skills: bool,
+    /// `true` if sessions that run as no agent may start the trusted agents of files.
+    pub call_agents: bool,
 }
 
 impl Default for Settings {
@@ -235,6 +245,9 @@ impl Default for Settings {
             background: false,
             max_tokens: None,
             agents: BTreeMap::new(),
+            agent_tools: BTreeMap::new(),
+            fork_skills: false,
+            call_agents: true,
         }
     }
 }

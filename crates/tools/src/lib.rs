@@ -6,6 +6,7 @@
 //! `/name text`. Sessions, the MCP server, the command line and the library share this code.
 
 mod activate;
+mod agent_library;
 mod agent_permissions;
 mod command_output;
 mod context;
@@ -24,12 +25,14 @@ mod skill_access;
 mod skills;
 mod snapshot;
 mod tool;
+mod tool_choice;
 mod toolset;
 mod typed_arguments;
 
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
+pub use agent_library::{AgentFileTrust, AgentLibrary, FoundAgent, UserAgentsOnly};
 pub use agent_permissions::AgentPermissions;
 pub use command_output::looks_denied;
 pub use hooks::{
@@ -62,5 +65,6 @@ pub mod answer {
 }
 
 pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};
+pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools};
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;

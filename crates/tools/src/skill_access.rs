@@ -449,6 +449,42 @@ pub(crate) fn permit_tool(
         .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
+/// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
+/// rule requires it. Without a rule, agents may be started: the rules apply to what they do.
+pub(crate) fn permit_agent(
+    context: &ToolContext,
+    loaded: &Loaded,
+    names: &[&str],
+    task: &str,
+) -> Result<(), ToolError> {
+    let restrictions = loaded.restrictions();
+    let actor = Actor::default().within(&restrictions);
+    let arguments: Vec<(&str, &str)> = names.iter().map(|name| ("name", *name)).collect();
+    // Claude Code's old name for the tool.
+    let decisions = ["Agent", "Task"].map(|name| {
+        let action = GateAction::Tool {
+            name,
+            arguments: &arguments,
+        };
+        context.gate().decide(&action, &actor)
+    });
+    let ruled = decisions.into_iter().filter(|one| one.rule.is_some());
+    let Some(decision) = ruled.max_by_key(|decision| decision.verdict) else {
+        return Ok(());
+    };
+    let what = format!("Starting the agent {}", shown(names.first().unwrap_or(&"")));
+    let long = format!("{what}: {}", sanitize::line(task));
+    let question = ApprovalRequest {
+        what: &long,
+        decision: &decision,
+        skill: None,
+        action: None,
+    };
+    context
+        .settle(&question)
+        .map_err(|decision| ToolError::denied(&what, &decision))
+}
+
 /// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then
 /// not available.
 pub(crate) fn is_forbidden(context: &ToolContext) -> bool {

@@ -155,6 +155,14 @@ impl SkillSnapshot {
         })
     }
 
+    /// Adapts the effects to a context: every skill of a crew runs in a conversation of its own,
+    /// except what the program defines, and tools of other systems get our names.
+    fn adapt(&mut self, context: &ToolContext) {
+        let is_own = self.skill.id.origin.scope == Scope::Program;
+        self.effects.forked |= context.settings.fork_skills && !is_own;
+        self.resolve_tools(context);
+    }
+
     /// Resolves tool names of other systems, and notes the tools that do not exist. Does nothing if
     /// the tools are not known because another program has them, such as an MCP client.
     fn resolve_tools(&mut self, context: &ToolContext) {
@@ -460,7 +468,7 @@ impl SkillHandle {
         let project = &context.settings.paths.workspace;
         let snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store, project);
         let mut snapshot = snapshot.ok()?;
-        snapshot.resolve_tools(context);
+        snapshot.adapt(context);
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
 }
@@ -493,7 +501,7 @@ impl ToolContext {
         let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
         let project = &self.settings.paths.workspace;
         let mut snapshot = SkillSnapshot::read(name, skill, registry, store, project)?;
-        snapshot.resolve_tools(self);
+        snapshot.adapt(self);
         Ok(snapshot)
     }
 }

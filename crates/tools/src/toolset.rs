@@ -13,7 +13,9 @@ use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{self, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
-use crate::skill_access::{find, is_forbidden, permit_sub_run, permit_tool, shown, tool_rules};
+use crate::skill_access::{
+    find, is_forbidden, permit_agent, permit_sub_run, permit_tool, shown, tool_rules,
+};
 use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
     Submit, UnloadSkill,
@@ -147,6 +149,16 @@ impl Toolset {
         });
     }
 
+    /// Returns the names of all tools, whether or not they can be declared now.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|known| known.tool.name())
+    }
+
+    /// Returns `true` if a tool has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|known| known.tool.name() == name)
+    }
+
     /// Keeps the tools whose names satisfy `wanted`.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.tools.retain(|known| wanted(known.tool.name()));
@@ -277,6 +289,28 @@ impl Toolset {
         let arguments = arguments.map_or_else(Arguments::none, Arguments::from_json);
         permit_sub_run(context, loaded, &skill, arguments.raw().unwrap_or_default())?;
         Ok(skill)
+    }
+}
+
+impl Toolset {
+    /// Checks a call that starts an agent: the schema, and the rules about the tool and the agent.
+    /// `agent` are the names of the agent.
+    pub fn admit_agent(
+        &self,
+        context: &ToolContext,
+        loaded: &Loaded,
+        name: &str,
+        input: &Value,
+        agent: &[&str],
+    ) -> Result<(), ToolError> {
+        let mut available = self.available(context);
+        let Some(offer) = available.find(|offer| offer.tool.name() == name) else {
+            let tools: Vec<&dyn Tool> = self.tools(context).collect();
+            return Err(unknown(name, &tools));
+        };
+        offer.check(input)?;
+        permit_tool(context, loaded, name, input)?;
+        permit_agent(context, loaded, agent, tool::text(input, "task"))
     }
 }
 

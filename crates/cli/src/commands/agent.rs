@@ -6,24 +6,30 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
+use prowess::BUILT_IN_AGENTS;
 use prowess::inspect::{self, selection_text};
-use prowess_diag::{FileReport, Severity, theme, wording};
+use prowess_diag::{FileReport, Severity, suggest, theme, wording};
 use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
 use prowess_registry::{FoundAgentFile, agent_files_and_teams};
 use prowess_trust::{AgentTrust, TrustError, TrustState};
 
+use crate::args::GlobalArgs;
+use crate::commands::chat::ChatArgs;
 use crate::commands::completions;
+use crate::commands::run::{RunArgs, untrusted_agent};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::runtime_setup::{ModelArgs, Setup};
 use crate::{permissions, targets, visible_skills};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "List and show agents, teams and crews\n\nReads the agents of Claude Code, Copilot, OpenCode, Gemini CLI and Codex, the teams of Planck, the crews of skilled_crew and the subagents of core-agent, in this project and in your home folder.",
+    about = "List, show and run agents, teams and crews\n\nReads the agents of Claude Code, Copilot, OpenCode, Gemini CLI and Codex, the teams of Planck, the crews of skilled_crew and the subagents of core-agent, in this project and in your home folder.",
     after_help = "\
 Examples:
   prowess agent list                      list agents and teams
-  prowess agent show reviewer             show what an agent is told and may use"
+  prowess agent show reviewer             show what an agent is told and may use
+  prowess agent run reviewer 'Review it'  give an agent a task"
 )]
 pub(crate) struct AgentArgs {
     #[command(subcommand)]
@@ -35,6 +41,15 @@ pub(crate) enum AgentCommand {
     #[command(alias = "ls")]
     List(AgentListArgs),
     Show(AgentShowArgs),
+    Run(AgentRunArgs),
+    Chat(AgentChatArgs),
+}
+
+impl AgentArgs {
+    /// Returns `true` if the command opens a chat.
+    pub(crate) fn is_chat(&self) -> bool {
+        matches!(self.command, AgentCommand::Chat(_))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -74,14 +89,134 @@ pub(crate) struct AgentShowArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(
+    about = "Give an agent or a team a task, and print the result\n\nThe agent works with its own instructions, model, tools and skills, and never with more than you allow. A team is an agent with members: the task goes to its entry agent. An agent of a project runs only if you trust its file.",
+    after_help = "\
+Examples:
+  prowess agent run reviewer 'Review the last commit'
+  prowess agent run build-team 'Add a flag --json'      the entry agent delegates
+  prowess agent run triage 'Sort these' --schema out.json"
+)]
+pub(crate) struct AgentRunArgs {
+    /// The name of an agent or a team
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::agent_names))]
+    pub(crate) name: String,
+    /// The task, or `-` to read it from standard input
+    #[arg(value_name = "TASK", required = true)]
+    pub(crate) task: Vec<String>,
+    /// File with the JSON Schema of the result
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output_schema",
+        help_heading = "Output"
+    )]
+    pub(crate) schema: Option<PathBuf>,
+    /// JSON Schema of the result
+    #[arg(long, value_name = "JSON", help_heading = "Output")]
+    pub(crate) output_schema: Option<String>,
+    /// Print events as JSON Lines, with the result in the last line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Chat with an agent or a team\n\nLike `prowess chat --agent NAME`. The slash commands of a crew work here.",
+    after_help = "\
+Examples:
+  prowess agent chat reviewer             chat with an agent
+  prowess agent chat build-team --plain   chat with the entry agent, in plain lines"
+)]
+pub(crate) struct AgentChatArgs {
+    /// The name of an agent or a team
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::agent_names))]
+    pub(crate) name: String,
+    /// Do not use the full-screen interface
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+impl AgentRunArgs {
+    /// Returns the same as arguments of `run`.
+    fn as_run(&self) -> RunArgs {
+        RunArgs {
+            name: None,
+            text: Vec::new(),
+            task: Some(self.task.join(" ")),
+            agent: Some(self.name.clone()),
+            arg: Vec::new(),
+            args_json: None,
+            schema: self.schema.clone(),
+            output_schema: self.output_schema.clone(),
+            json: self.json,
+            model: self.model.clone(),
+        }
+    }
+}
+
+impl AgentChatArgs {
+    /// Returns the same as arguments of `chat`.
+    fn as_chat(&self) -> ChatArgs {
+        ChatArgs {
+            resume: None,
+            agent: Some(self.name.clone()),
+            plain: self.plain,
+            model: self.model.clone(),
+        }
+    }
+}
+
+impl Setup {
+    /// Returns an error if an agent does not exist or is not trusted.
+    pub(crate) fn check_agent(&self, name: &str) -> Result<(), Failure> {
+        let same = |known: &str| known.eq_ignore_ascii_case(name);
+        let set = self.config.agents.keys().map(String::as_str);
+        if BUILT_IN_AGENTS.into_iter().chain(set.clone()).any(same) {
+            return Ok(());
+        }
+        let library = self.services.agents.as_ref();
+        let found = library.and_then(|library| Some((library, library.find(name)?)));
+        match found {
+            Some((library, agent)) if library.is_trusted(&agent) => Ok(()),
+            Some((_, agent)) => Err(untrusted_agent(name, &agent.path())),
+            None => {
+                let entries = library.map_or(&[][..], |library| library.roster().entries());
+                let files = entries.iter().map(|entry| &*entry.name);
+                let known = BUILT_IN_AGENTS.into_iter().chain(set).chain(files);
+                Err(no_agent(name, suggest::nearest(name, known)))
+            }
+        }
+    }
+}
+
+/// Returns the error for an unknown agent.
+fn no_agent(name: &str, near: Option<&str>) -> Failure {
+    let error = Failure::new(format!("no agent named {}", wording::tick(name)));
+    match near {
+        Some(near) => error.hint(format!("did you mean {}?", wording::tick(near))),
+        None => error.hint("list all agents with `prowess agent list`"),
+    }
+}
+
 pub(crate) fn run(
     args: &AgentArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     match &args.command {
         AgentCommand::List(args) => list(args, environment, printer),
         AgentCommand::Show(args) => show(args, environment, printer),
+        AgentCommand::Run(args) => super::run::run(&args.as_run(), global, environment, printer),
+        AgentCommand::Chat(args) => super::chat::run(&args.as_chat(), global, environment, printer),
     }
 }
 
@@ -152,13 +287,9 @@ impl Agents {
     }
 
     fn resolve(&self, name: &str) -> Result<&RosterEntry, Failure> {
-        self.roster.resolve(name).map_err(|missing| {
-            let error = Failure::new(format!("no agent named {}", wording::tick(name)));
-            match missing.near {
-                Some(near) => error.hint(format!("did you mean {}?", wording::tick(near))),
-                None => error.hint("list all agents with `prowess agent list`"),
-            }
-        })
+        self.roster
+            .resolve(name)
+            .map_err(|missing| no_agent(name, missing.near.as_deref()))
     }
 }
 

@@ -1,9 +1,11 @@
 //! `prowess chat`
 
 use crate::output::{Exit, Failure, Printer};
+use clap_complete::ArgValueCandidates;
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
+use crate::commands::completions;
 use crate::commands::run::about;
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup};
@@ -17,12 +19,16 @@ use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
     after_help = "\
 Examples:
   prowess chat --model echo                      use the built-in echo model
-  prowess chat --model echo --plain              use plain lines"
+  prowess chat --model echo --plain              use plain lines
+  prowess chat --agent reviewer                  chat with an agent"
 )]
 pub(crate) struct ChatArgs {
     /// Resume this session
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
+    /// Chat with this agent or team
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = ArgValueCandidates::new(completions::agent_names))]
+    pub agent: Option<String>,
     /// Do not use the full-screen interface
     #[arg(long)]
     pub plain: bool,
@@ -45,6 +51,9 @@ pub(crate) fn run(
         .state_folder()
         .map(|folder| folder.join("history"));
     let limits = args.model.limits()?;
+    if let Some(agent) = &args.agent {
+        setup.check_agent(agent)?;
+    }
     let _servers = setup.connect(printer)?;
     let _watching = setup.watch();
     let ChatLink {
@@ -69,9 +78,13 @@ pub(crate) fn run(
                 settings.budget = limits;
             },
         )?;
-        let begin = match &args.resume {
-            Some(id) => ChatStart::Resume { id: id.clone() },
-            None => ChatStart::New {
+        let begin = match (&args.resume, &args.agent) {
+            (Some(id), _) => ChatStart::Resume { id: id.clone() },
+            (None, Some(name)) => ChatStart::Agent {
+                name: name.clone(),
+                title: format!("chat with {name}"),
+            },
+            (None, None) => ChatStart::New {
                 title: "chat".to_owned(),
             },
         };

@@ -1,11 +1,12 @@
 //! `prowess run`
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
 use anstyle::AnsiColor;
+use clap_complete::ArgValueCandidates;
 use prowess::LookupRefusal;
 use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::permissions;
 use crate::runtime_setup::{self, ModelArgs, Setup, arguments};
@@ -36,6 +38,7 @@ const MAX_SCHEMA: u64 = 1024 * 1024;
 Examples:
   prowess run csv-report --model echo sales.csv        pass arguments
   prowess run --task 'Sum up sales.csv' --model echo   find a matching skill
+  prowess run --agent reviewer --task 'Review it'      give the task to an agent
   prowess run csv-report --model echo --budget tokens=50000,time=5m"
 )]
 pub(crate) struct RunArgs {
@@ -48,6 +51,9 @@ pub(crate) struct RunArgs {
     /// Task for which the model finds skills, or `-` to read it from standard input
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["name", "text", "arg", "args_json"], help_heading = "Input")]
     pub task: Option<String>,
+    /// Agent or team that gets the task
+    #[arg(long, value_name = "NAME", requires = "task", help_heading = "Input", add = ArgValueCandidates::new(completions::agent_names))]
+    pub agent: Option<String>,
     /// Named argument of the skill (can be repeated)
     #[arg(
         long,
@@ -91,6 +97,9 @@ pub(crate) fn run(
     if let Some(name) = &args.name {
         setup.note_shadowed(name, printer);
     }
+    if let Some(agent) = &args.agent {
+        setup.check_agent(agent)?;
+    }
     let schema = schema(args)?;
     let budget = args.model.limits()?;
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));
@@ -121,8 +130,23 @@ pub(crate) fn run(
         } else {
             Arc::new(live(printer, schema.is_some()))
         };
-        let runtime = setup.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
+        let runtime = setup.runtime(
+            &args.model,
+            chosen.model,
+            approver,
+            vec![watcher],
+            |settings| settings.is_model_chosen = args.model.model.is_some(),
+        )?;
         let done = match (task, &args.name) {
+            (Some(task), _) if args.agent.is_some() => {
+                runtime
+                    .agent(args.agent.as_deref().unwrap_or_default())
+                    .task(task)
+                    .budget(budget)
+                    .cancelled_by(&cancel)
+                    .finish(schema.clone())
+                    .await
+            }
             (Some(task), _) => {
                 runtime
                     .task(task)
@@ -430,12 +454,30 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
                 None => failure.hint("see the rules with `prowess policy show`"),
             }
         }
+        RuntimeError::UnknownAgent { near, .. } => match near {
+            Some(near) => failure.hint(format!("did you mean {}?", wording::tick(near))),
+            None => failure.hint("list all agents with `prowess agent list`"),
+        },
+        RuntimeError::UntrustedAgent { agent, path } => untrusted_agent(agent, path),
         RuntimeError::NoAgent { name, .. } => {
             let name = sanitize::line(name);
             failure.hint(format!("define it in the configuration: `[agents.{name}]`"))
         }
         _ => failure,
     }
+}
+
+/// Returns the error for an agent whose file is not trusted.
+pub(crate) fn untrusted_agent(agent: &str, path: &Path) -> Failure {
+    let path = path.to_string_lossy();
+    let agent = wording::tick(sanitize::line(agent));
+    Failure::new(format!("agent {agent} is not trusted, so it does not run"))
+        .cause("agents of a project run only if you trust their file")
+        .hint(format!(
+            "review and trust it with {}",
+            wording::command(["prowess", "trust", &path])
+        ))
+        .exit(Exit::Denied)
 }
 
 /// Returns the colour of a session state.

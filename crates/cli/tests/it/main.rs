@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod agent_runs;
 mod agent_trust;
 mod agents;
 mod arguments;

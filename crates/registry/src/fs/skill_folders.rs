@@ -107,6 +107,8 @@ pub struct Place {
     pub project_extra: Vec<PathBuf>,
     /// A single folder to search instead of all others.
     pub only: Option<PathBuf>,
+    /// Folders to search instead of all others, each with its scope: those of an agent.
+    pub agent_folders: Option<Vec<(Scope, PathBuf)>>,
 }
 
 impl Place {
@@ -135,6 +137,10 @@ fn without_dots(path: &Path) -> PathBuf {
 pub fn roots(place: &Place) -> Vec<SkillRoot> {
     if let Some(only) = &place.only {
         return vec![SkillRoot::bare(Scope::Extra, only.clone())];
+    }
+    if let Some(folders) = &place.agent_folders {
+        let bare = |(scope, path): &(Scope, PathBuf)| SkillRoot::bare(*scope, path.clone());
+        return folders.iter().map(bare).collect();
     }
     let mut roots: Vec<SkillRoot> = Vec::new();
     let mut known: HashSet<PathBuf> = HashSet::new();
@@ -346,6 +352,7 @@ mod tests {
             extra: vec!["more".into()],
             project_extra: Vec::new(),
             only: None,
+            agent_folders: None,
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());

@@ -189,7 +189,8 @@ impl FileSource {
 
     fn all_roots(&self) -> (Vec<SkillRoot>, Vec<ScanNotice>) {
         let mut roots = skill_folders::roots(&self.place);
-        if !self.options.nested || self.place.only.is_some() {
+        let is_fixed = self.place.only.is_some() || self.place.agent_folders.is_some();
+        if !self.options.nested || is_fixed {
             return (roots, Vec::new());
         }
         let (found, notices) = nested::nested_roots(&self.place);

@@ -18,6 +18,7 @@ mod budgets;
 mod cancel;
 mod changes;
 mod compaction;
+mod crews;
 mod hints;
 mod hooks;
 mod isolation;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
             cancel::tests(),
             changes::tests(),
             compaction::tests(),
+            crews::tests(),
             hints::tests(),
             hooks::tests(),
             isolation::tests(),

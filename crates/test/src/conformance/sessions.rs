@@ -74,6 +74,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> StampedEvent {
         result: None,
         tools: None,
         agents: Vec::new(),
+        agent: None,
     }));
     StampedEvent { at, event }
 }

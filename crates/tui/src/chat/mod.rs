@@ -166,6 +166,13 @@ pub enum ChatStart {
         /// The title in lists.
         title: String,
     },
+    /// A new session that runs as an agent.
+    Agent {
+        /// The name of the agent or the team.
+        name: String,
+        /// The title in lists.
+        title: String,
+    },
     /// An existing session.
     Resume {
         /// The id or a prefix of it.

@@ -29,6 +29,8 @@ pub(crate) struct Work {
     runtime: Runtime,
     session: Session,
     title: String,
+    /// The agent that the chat is with.
+    agent: Option<String>,
     /// `true` if the last attempt to record background skills failed.
     note_failed: bool,
 }
@@ -55,9 +57,18 @@ pub(crate) struct Problem {
 impl Work {
     /// Starts or resumes a session.
     pub(crate) async fn begin(runtime: Runtime, begin: ChatStart) -> Result<Self, ChatError> {
-        let (session, title) = match begin {
-            ChatStart::New { title } => (runtime.session(&title).await, title),
-            ChatStart::Resume { id } => (resume(&runtime, id).await, "chat".to_owned()),
+        let (session, title, agent) = match begin {
+            ChatStart::New { title } => (runtime.session(&title).await, title, None),
+            ChatStart::Agent { name, title } => {
+                let session = runtime.agent_session(&name, &title).await;
+                (session, title, Some(name))
+            }
+            ChatStart::Resume { id } => {
+                let session = resume(&runtime, id).await;
+                let agent = session.as_ref().ok().and_then(Session::agent);
+                let agent = agent.map(ToOwned::to_owned);
+                (session, "chat".to_owned(), agent)
+            }
         };
         let session = session.map_err(|error| {
             let problem = problem(&error);
@@ -70,6 +81,7 @@ impl Work {
             runtime,
             session,
             title,
+            agent,
             note_failed: false,
         })
     }
@@ -187,13 +199,21 @@ impl Work {
                 }
                 Err(error) => OrderResult::Problem(problem(&error)),
             },
-            Order::Clear => match self.runtime.session(&self.title).await {
+            Order::Clear => match self.fresh().await {
                 Ok(session) => {
                     self.session = session;
                     OrderResult::Cleared
                 }
                 Err(error) => OrderResult::Problem(problem(&error)),
             },
+        }
+    }
+
+    /// Starts another session like this one.
+    async fn fresh(&self) -> Result<Session, RuntimeError> {
+        match &self.agent {
+            Some(agent) => self.runtime.agent_session(agent, &self.title).await,
+            None => self.runtime.session(&self.title).await,
         }
     }
 
@@ -300,6 +320,16 @@ fn problem(error: &RuntimeError) -> Problem {
                 sanitize::line(name)
             )]
         }
+        RuntimeError::UnknownAgent { near, .. } => {
+            did_you_mean(near.iter().map(ToString::to_string), "")
+        }
+        RuntimeError::UntrustedAgent { path, .. } => {
+            let path = path.to_string_lossy();
+            vec![format!(
+                "review and trust it with {}",
+                prowess_diag::wording::command(["prowess", "trust", &path])
+            )]
+        }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. }))
         | RuntimeError::Denied { decision, .. } => {
             let remedy = decision.remedy.as_ref();
@@ -314,6 +344,7 @@ fn problem(error: &RuntimeError) -> Problem {
         error,
         RuntimeError::Refused { .. }
             | RuntimeError::NoSkill(_)
+            | RuntimeError::UntrustedAgent { .. }
             | RuntimeError::Denied { .. }
             | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
     );

@@ -1,0 +1,695 @@
+//! Profiles: what an agent's file says, as the data that a session runs with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prowess_agent::{
+    AgentCommand, AgentNotes, AgentProfile, AgentSource, Effort, RunBudget, SpawnLimits, TeamMember,
+};
+use prowess_catalog::{Precedence, Scope, SkillGrant};
+use prowess_diag::{suggest, wording};
+use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, Selection, TeamKind};
+use prowess_registry::resource::{Resource, SkillFolder};
+use prowess_registry::{FileOptions, FileSource, NewSkill, Place, Registry};
+use prowess_spec::yaml::write;
+use prowess_tools::names::{
+    LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, RUN_COMMAND_LINE,
+    SEARCH_SKILLS, SKILL, SUBMIT, UNLOAD_SKILL,
+};
+use prowess_tools::{
+    AgentLibrary, FoundAgent, ServerTools, ToolContext, Toolset, bans_skills, selected_tools,
+};
+
+use crate::agents::Agent;
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+use crate::subrun::retain_read_only;
+use crate::team_tools;
+
+/// Maximum number of agents that one agent may start.
+const MAX_TEAM: usize = 200;
+/// Maximum size of the notes of an agent's folder, in bytes.
+const MAX_NOTES: usize = 32 * 1024;
+/// Maximum size of a slash command, in bytes.
+const MAX_COMMAND: usize = 256 * 1024;
+
+/// An agent that is ready to start.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedAgent {
+    pub(crate) profile: AgentProfile,
+    /// The model that its file names. `None` for the one of the caller.
+    pub(crate) model: Option<Box<str>>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) budget: RunBudget,
+    /// Skills that are in its first message.
+    pub(crate) preload: Vec<Box<str>>,
+    /// Names of agents in the settings that restrict it.
+    pub(crate) restricted_by: Vec<Box<str>>,
+    /// Messages for the user.
+    pub(crate) messages: Vec<String>,
+}
+
+/// The session that starts an agent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caller<'p> {
+    /// The agent that it runs as.
+    pub(crate) profile: Option<&'p AgentProfile>,
+    pub(crate) depth: u8,
+}
+
+impl Engine {
+    /// Prepares an agent by name. Reads files.
+    pub(crate) fn prepare_agent(
+        &self,
+        name: &str,
+        caller: Caller<'_>,
+    ) -> Result<PreparedAgent, RuntimeError> {
+        let agent = self.agent(name)?;
+        Ok(self.prepare(&agent, caller))
+    }
+
+    /// Makes a profile. The one place in which a definition becomes what a session runs with.
+    pub(crate) fn prepare(&self, agent: &Agent, caller: Caller<'_>) -> PreparedAgent {
+        let mut made = self.prepare_bare(agent);
+        if let Some(found) = &agent.file
+            && let Some(definition) = found.definition()
+        {
+            self.add_definition(&mut made, found, definition, caller);
+        }
+        if let Some(above) = caller.profile {
+            made.profile.read_only |= above.read_only;
+            let depths = [made.profile.max_depth, above.max_depth];
+            made.profile.max_depth = depths.into_iter().flatten().min();
+        }
+        made
+    }
+
+    /// Prepares an agent without the definition of a file: its name and the tools in the settings.
+    fn prepare_bare(&self, agent: &Agent) -> PreparedAgent {
+        let settings = self.settings();
+        let mut messages = Vec::new();
+        let mut tools = None;
+        if agent.file.is_none() && !agent.is_built_in {
+            // As in Planck, a worker lists skills only if that is asked for.
+            let without = vec![LIST_SKILLS.into()];
+            let mut choice = Selection {
+                only: None,
+                without,
+            };
+            if let Some(listed) = settings.agent_tools.get(&agent.name) {
+                choice = Selection::listed(listed.clone());
+            }
+            let selected = select(self, &choice, &Selection::all(), ServerTools::ByTool);
+            tools = selected.tools;
+            messages.extend(missing_tools(&agent.name, &selected.missing));
+        }
+        PreparedAgent {
+            profile: AgentProfile {
+                name: agent.name.clone(),
+                tools,
+                read_only: agent.read_only,
+                ..AgentProfile::default()
+            },
+            model: None,
+            effort: None,
+            budget: RunBudget::default(),
+            preload: Vec::new(),
+            restricted_by: agent.settings_name().into_iter().collect(),
+            messages,
+        }
+    }
+
+    fn add_definition(
+        &self,
+        made: &mut PreparedAgent,
+        found: &FoundAgent,
+        definition: &AgentDef,
+        caller: Caller<'_>,
+    ) {
+        let (above, context) = (caller.profile, self.context());
+        let profile = &mut made.profile;
+        profile.file = Some(AgentSource {
+            path: found.path().to_string_lossy().into(),
+            digest: found.digest().into(),
+            in_project: found.entry.scope == AgentScope::Project,
+        });
+        profile.given = Some(definition.name.as_str().into());
+        profile.prompt = (!definition.prompt.is_empty()).then(|| definition.prompt.to_string());
+        profile.notes = notes(context, found, definition);
+        profile.read_only |= definition.is_read_only;
+        let how = match definition.dialect {
+            Dialect::CoreAgent | Dialect::SkilledCrew => ServerTools::ByServer,
+            _ => ServerTools::ByTool,
+        };
+        let selected = select(self, &definition.tools, &definition.servers, how);
+        made.messages
+            .extend(missing_tools(&profile.name, &selected.missing));
+        let inherited = above.and_then(|above| above.tools.as_ref());
+        profile.tools = match (selected.tools, inherited) {
+            // Without a list, an agent has the tools of its caller.
+            (Some(tools), Some(theirs)) if definition.tools.only.is_none() => {
+                Some(tools.into_iter().filter(|it| theirs.contains(it)).collect())
+            }
+            (None, Some(theirs)) if definition.tools.only.is_none() => Some(theirs.clone()),
+            (selected, _) => selected,
+        };
+        set_skills(profile, found, definition, above);
+        if found.entry.file.team.as_ref().map(|team| team.kind) == Some(TeamKind::Crew) {
+            set_crew(profile, found, definition);
+        }
+        let (model, note) = model_of(&profile.name, &definition.model);
+        made.model = model;
+        made.messages.extend(note);
+        made.effort = definition.effort.as_deref().and_then(Effort::parse);
+        if let Some(word) = definition
+            .effort
+            .as_deref()
+            .filter(|_| made.effort.is_none())
+        {
+            let name = wording::tick(&profile.name);
+            let word = wording::tick(wording::shorten(word, 40));
+            made.messages
+                .push(format!("agent {name} has an unknown effort: {word}"));
+        }
+        let limits = definition.limits;
+        made.budget = RunBudget {
+            turns: limits.turns,
+            tokens: None,
+            micros: limits.micros,
+            milliseconds: limits.seconds.map(|seconds| seconds.saturating_mul(1000)),
+        };
+        let below = limits
+            .depth
+            .map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
+        profile.max_depth = below.map(|below| caller.depth.saturating_add(below));
+        made.preload.clone_from(&definition.preload);
+        if let Some(library) = &context.services.agents {
+            profile.team = team(library, found, definition);
+            profile.spawns = self.spawn_limits(found, definition);
+        }
+    }
+
+    /// Returns what an orchestrator may give to agents that it defines: what its team has.
+    fn spawn_limits(&self, found: &FoundAgent, leader: &AgentDef) -> Option<SpawnLimits> {
+        let team = found.entry.file.team.as_ref()?;
+        let is_leader =
+            team.kind == TeamKind::Orchestrated && team.entry.as_ref() == Some(&leader.name);
+        let is_named = leader.tools.only.iter().flatten();
+        let is_named = is_named
+            .clone()
+            .any(|tool| &**tool == team_tools::SPAWN_AGENT);
+        let has_members = leader
+            .calls
+            .only
+            .as_ref()
+            .is_some_and(|calls| !calls.is_empty());
+        if !is_leader || !(is_named || has_members) {
+            return None;
+        }
+        let mut limits = SpawnLimits {
+            tools: Some(Vec::new()),
+            skills: Some(Vec::new()),
+        };
+        for agent in &found.entry.file.agents {
+            let selected = select(self, &agent.tools, &agent.servers, ServerTools::ByTool);
+            limits.tools = union(limits.tools, selected.tools);
+            let skills = agent.skills.only.as_ref();
+            let skills = skills.map(|names| names.iter().map(ToString::to_string).collect());
+            limits.skills = union(limits.skills, skills);
+        }
+        Some(limits)
+    }
+
+    /// Returns the agents that a session without an agent may start, if there are any: all trusted
+    /// ones.
+    pub(crate) fn session_team(&self) -> Vec<TeamMember> {
+        let library = self.services().agents.as_ref();
+        let Some(library) = library.filter(|_| self.settings().call_agents) else {
+            return Vec::new();
+        };
+        let entries = library.roster().entries().iter();
+        let used = entries.filter(|entry| entry.shadowed_by.is_none() && !entry.is_member());
+        let found = used.map(|entry| library.found(entry));
+        let trusted = found.filter(|found| library.is_trusted(found));
+        trusted
+            .take(MAX_TEAM)
+            .filter_map(|found| member(&found))
+            .collect()
+    }
+}
+
+impl Engine {
+    /// Checks the agent of a recorded session again: it must still be trusted. Returns a message if
+    /// its file changed. Reads files.
+    pub(crate) fn check_profile(
+        &self,
+        profile: &AgentProfile,
+    ) -> Result<Option<String>, RuntimeError> {
+        let Some(source) = &profile.file else {
+            return Ok(None);
+        };
+        let library = self.services().agents.as_ref();
+        let entries = library.map_or(&[][..], |library| library.roster().entries());
+        let mut found = library.into_iter().flat_map(|library| {
+            let found = entries.iter().map(|entry| library.found(entry));
+            found.filter(|found| found.path().to_string_lossy() == *source.path)
+        });
+        let found = found.next();
+        let is_trusted = match (&found, library) {
+            (Some(found), Some(library)) => library.is_trusted(found),
+            // Without its file, an agent of a project cannot be trusted.
+            _ => !source.in_project,
+        };
+        if !is_trusted {
+            return Err(RuntimeError::UntrustedAgent {
+                agent: profile.name.clone(),
+                path: PathBuf::from(&*source.path),
+            });
+        }
+        let is_same = found.is_some_and(|found| self.has_digest(&found, profile, source));
+        Ok((!is_same).then(|| {
+            format!(
+                "agent {} changed after the session started; it continues as it was",
+                wording::tick(&profile.name)
+            )
+        }))
+    }
+
+    /// Returns `true` if the files of a recorded agent did not change.
+    fn has_digest(&self, found: &FoundAgent, profile: &AgentProfile, source: &AgentSource) -> bool {
+        // The digest covers the instructions, which differ between the members of a team.
+        let library = self.services().agents.as_ref();
+        let own = library.and_then(|library| library.find(&profile.name));
+        let own = own.filter(|own| own.path() == found.path());
+        own.as_ref().unwrap_or(found).digest() == *source.digest
+    }
+}
+
+/// Joins two lists, of which `None` is everything.
+fn union<T: PartialEq>(left: Option<Vec<T>>, right: Option<Vec<T>>) -> Option<Vec<T>> {
+    let (mut left, right) = (left?, right?);
+    for item in right {
+        if !left.contains(&item) {
+            left.push(item);
+        }
+    }
+    Some(left)
+}
+
+fn select(
+    engine: &Engine,
+    tools: &Selection,
+    servers: &Selection,
+    how: ServerTools,
+) -> prowess_tools::SelectedTools {
+    let known = engine.settings().known_tools.as_deref().unwrap_or_default();
+    selected_tools(tools, servers, how, known)
+}
+
+/// Returns a message about tools that an agent names and that do not exist.
+fn missing_tools(agent: &str, missing: &[Box<str>]) -> Option<String> {
+    let names: Vec<String> = missing
+        .iter()
+        .map(|name| wording::tick(wording::shorten(name, 64)))
+        .collect();
+    let (list, more) = prowess_tools::answer::listed(&names, 400);
+    let more = match more {
+        _ if names.is_empty() => return None,
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    Some(format!(
+        "agent {} names tools that are not available: {list}{more}",
+        wording::tick(agent)
+    ))
+}
+
+/// Returns the notes of an agent. A file that is the instructions of an agent of the same team is no
+/// note about the project.
+fn notes(context: &ToolContext, found: &FoundAgent, definition: &AgentDef) -> AgentNotes {
+    if let Some(root) = &definition.root {
+        let text = read_text(&found.path_of(root), "AGENTS.md", MAX_NOTES);
+        let is_prompt = |text: &String| {
+            definition.prompt.is_empty() || !text.contains(definition.prompt.trim())
+        };
+        return match text.filter(is_prompt) {
+            Some(text) => AgentNotes::Own(text),
+            None => AgentNotes::Without,
+        };
+    }
+    let project = context
+        .settings
+        .project_notes
+        .as_deref()
+        .unwrap_or_default();
+    let mut agents = found.entry.file.agents.iter();
+    let is_prompt = |agent: &AgentDef| !agent.prompt.is_empty() && project.contains(&*agent.prompt);
+    if agents.any(is_prompt) {
+        return AgentNotes::Without;
+    }
+    AgentNotes::Project
+}
+
+/// Reads a text file of a folder. Links out of the folder are not followed.
+fn read_text(folder: &Path, file: &str, bytes: usize) -> Option<String> {
+    let folder = SkillFolder::open(folder).ok()?;
+    match folder.read(file, 0, bytes).ok()? {
+        Resource::Text { text, .. } => {
+            let text = text.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn set_skills(
+    profile: &mut AgentProfile,
+    found: &FoundAgent,
+    definition: &AgentDef,
+    above: Option<&AgentProfile>,
+) {
+    let names = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let Selection { only, without } = &definition.skills;
+    profile.skills = only.as_deref().map(names);
+    profile.without_skills = names(without);
+    if bans_skills(&definition.tools) {
+        profile.skills = Some(Vec::new());
+    }
+    let path = |path: &str| found.path_of(path).to_string_lossy().into();
+    if let Some(root) = &definition.root {
+        profile.folders = Some(vec![path(&format!("{root}/skills"))]);
+    } else if !definition.skill_folders.is_empty() {
+        let folders = definition.skill_folders.iter();
+        profile.folders = Some(folders.map(|(_, folder)| path(folder)).collect());
+    } else if let Some(above) = above.filter(|_| only.is_none()) {
+        // Without a list, an agent has the skills of its caller.
+        profile.folders.clone_from(&above.folders);
+        if profile.skills.is_none() {
+            profile.skills.clone_from(&above.skills);
+        }
+        profile.without_skills.extend(above.without_skills.clone());
+    }
+}
+
+/// Sets what only agents of a crew have: each skill is a sub-run that may run commands and use the
+/// MCP servers of the agent.
+fn set_crew(profile: &mut AgentProfile, found: &FoundAgent, definition: &AgentDef) {
+    profile.forks_skills = true;
+    profile.folders.get_or_insert_default();
+    let mut tools = profile.tools.clone().unwrap_or_default();
+    tools.push(RUN_COMMAND_LINE.into());
+    profile.skill_tools = Some(tools);
+    let team = found.entry.file.team.as_ref();
+    // The user talks to the entry agent.
+    let team = team.filter(|team| team.entry.as_ref() == Some(&definition.name));
+    let commands = team.into_iter().flat_map(|team| &team.commands);
+    profile.commands = commands
+        .map(|command| AgentCommand {
+            name: command.name.clone(),
+            file: found.path_of(&command.file).to_string_lossy().into(),
+        })
+        .collect();
+}
+
+/// Returns the model that a file names, in the notation of model names, and a message if it cannot
+/// be used.
+fn model_of(agent: &str, choice: &ModelChoice) -> (Option<Box<str>>, Option<String>) {
+    match choice {
+        ModelChoice::Inherit => (None, None),
+        // A file must not send conversations to a server of its choice.
+        ModelChoice::Named {
+            base_url: Some(_), ..
+        } => {
+            let agent = wording::tick(agent);
+            let text = format!(
+                "agent {agent} names a model server; its conversations stay with your own model"
+            );
+            (None, Some(text))
+        }
+        choice => (Some(choice.spec().into()), None),
+    }
+}
+
+/// Returns the agents that an agent may start. Agents that are not trusted are left out, and so is
+/// the agent itself.
+fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Vec<TeamMember> {
+    let calls = &definition.calls;
+    let file = &found.entry.file;
+    let own = |name: &str| {
+        let team = file.team.as_ref().filter(|team| team.entry.is_some());
+        let full = match team {
+            Some(team) => format!(
+                "{}:{}:{}/{name}",
+                found.entry.scope.as_str(),
+                file.dialect.as_str(),
+                team.name
+            ),
+            None => format!(
+                "{}:{}:{name}",
+                found.entry.scope.as_str(),
+                file.dialect.as_str()
+            ),
+        };
+        library.find(&full)
+    };
+    let members = file.team.is_some();
+    let is_self = |other: &FoundAgent| {
+        let same = other
+            .definition()
+            .is_some_and(|other| other.name == definition.name && other.file == definition.file);
+        same && other.entry.scope == found.entry.scope
+    };
+    let named = |name: &Box<str>| {
+        let other = own(name)
+            .filter(|_| members)
+            .or_else(|| library.find(name))?;
+        (!is_self(&other) && library.is_trusted(&other)).then_some(())?;
+        let mut member = member(&other)?;
+        member.name = name.clone();
+        Some(member)
+    };
+    match &calls.only {
+        Some(names) => {
+            let mut listed: Vec<TeamMember> = Vec::new();
+            for name in names
+                .iter()
+                .filter(|name| calls.contains(name))
+                .take(MAX_TEAM)
+            {
+                if let Some(member) = named(name)
+                    && listed.iter().all(|known| known.name != member.name)
+                {
+                    listed.push(member);
+                }
+            }
+            listed
+        }
+        None => {
+            let entries = library.roster().entries().iter();
+            let used = entries.filter(|entry| {
+                entry.shadowed_by.is_none() && !entry.is_member() && calls.contains(&entry.name)
+            });
+            let found = used.map(|entry| library.found(entry));
+            let found = found.filter(|other| !is_self(other) && library.is_trusted(other));
+            found
+                .take(MAX_TEAM)
+                .filter_map(|found| member(&found))
+                .collect()
+        }
+    }
+}
+
+/// Returns an agent as a member of a team.
+fn member(found: &FoundAgent) -> Option<TeamMember> {
+    let definition = found.definition()?;
+    let team = found.entry.team();
+    let description = team
+        .and_then(|team| team.description.clone())
+        .unwrap_or_else(|| definition.description.clone());
+    let kind = found.entry.file.team.as_ref().map(|team| team.kind);
+    Some(TeamMember {
+        name: found.entry.name.clone(),
+        agent: found.entry.qualified().into(),
+        description: prowess_catalog::skill::one_line(&description).into(),
+        is_tool: kind == Some(TeamKind::Roster),
+    })
+}
+
+/// Returns the nearest member of a team.
+pub(crate) fn nearest<'t>(name: &str, team: &'t [TeamMember]) -> Option<&'t str> {
+    suggest::nearest(name, team.iter().map(|member| &*member.name))
+}
+
+/// The parts of a context that an agent replaces, as they were before.
+#[derive(Clone, Debug)]
+pub(crate) struct OutsideAgent {
+    registry: Arc<Registry>,
+    settings: prowess_tools::Settings,
+}
+
+impl OutsideAgent {
+    fn of(context: &ToolContext) -> Self {
+        Self {
+            registry: Arc::clone(&context.services.registry),
+            settings: context.settings.clone(),
+        }
+    }
+
+    /// Undoes what the agent of a session changed, for another agent. Restrictions stay.
+    pub(crate) fn restore(&self, context: &mut ToolContext) {
+        let before = &self.settings;
+        context.services.registry = Arc::clone(&self.registry);
+        let settings = &mut context.settings;
+        settings.visibility.grant = before.visibility.grant.clone();
+        settings.instructions.clone_from(&before.instructions);
+        settings.project_notes.clone_from(&before.project_notes);
+        settings.tools_in_skills.clone_from(&before.tools_in_skills);
+        settings.agent.clone_from(&before.agent);
+        settings.fork_skills = before.fork_skills;
+    }
+}
+
+/// Gives a context the instructions and the skills of an agent. Reads files. Returns what it was
+/// before.
+pub(crate) fn apply(profile: &AgentProfile, context: &mut ToolContext) -> OutsideAgent {
+    let before = OutsideAgent::of(context);
+    context.settings.agent = profile.name.clone();
+    if let Some(prompt) = &profile.prompt {
+        context.settings.instructions = Some(prompt.clone());
+    }
+    match &profile.notes {
+        AgentNotes::Project => {}
+        AgentNotes::Own(text) => context.settings.project_notes = Some(text.clone()),
+        AgentNotes::Without => context.settings.project_notes = None,
+    }
+    apply_skills(profile, context);
+    if profile.read_only {
+        // Without its commands, loading a skill changes nothing.
+        context.settings.commands = false;
+    }
+    before
+}
+
+/// Gives a context the skills of an agent.
+pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
+    let grant = SkillGrant {
+        allow: profile.skills.clone(),
+        deny: profile.without_skills.clone(),
+    };
+    let visibility = &mut context.settings.visibility;
+    if let Some(folders) = &profile.folders {
+        let in_project = profile.file.as_ref().is_none_or(|file| file.in_project);
+        let scope = if in_project {
+            Scope::Project
+        } else {
+            Scope::User
+        };
+        let paths = &context.settings.paths;
+        let folders = folders.iter();
+        let place = Place {
+            current: paths.workspace.clone(),
+            home: Some(paths.home.clone()).filter(|home| !home.as_os_str().is_empty()),
+            agent_folders: Some(
+                folders
+                    .map(|folder| (scope, PathBuf::from(&**folder)))
+                    .collect(),
+            ),
+            ..Place::default()
+        };
+        let registry = Registry::new(Precedence::default());
+        registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
+        let mut names = Vec::new();
+        for command in &profile.commands {
+            for skill in slash_commands(command) {
+                names.push(skill.name().to_owned());
+                registry.replace(skill);
+            }
+        }
+        context.services.registry = Arc::new(registry);
+        visibility.grant = grant;
+        if let Some(allow) = &mut visibility.grant.allow {
+            allow.extend(names);
+        }
+    } else {
+        let catalog = context.services.registry.snapshot();
+        visibility.grant = grant.and(&visibility.grant, &catalog);
+    }
+    context.settings.fork_skills |= profile.forks_skills;
+    // The tools of its servers stay available in the sub-runs of its skills.
+    if profile.forks_skills {
+        let tools = profile.tools.iter().flatten();
+        context.settings.tools_in_skills.extend(tools.cloned());
+    }
+}
+
+/// Returns a slash command of an agent as skills that only users can invoke: by its name and by the
+/// name of its file.
+fn slash_commands(command: &AgentCommand) -> Vec<NewSkill> {
+    let path = Path::new(&*command.file);
+    let folder = path.parent().unwrap_or(path);
+    let file = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let Some(text) = read_text(folder, file, MAX_COMMAND) else {
+        return Vec::new();
+    };
+    let parsed = prowess_spec::parse(text.as_bytes());
+    let description = parsed
+        .manifest
+        .description
+        .as_ref()
+        .map_or("", |text| &text.value);
+    let stem = file.split('.').next().unwrap_or(file);
+    let mut names: Vec<&str> = vec![&command.name];
+    if !stem.is_empty() && stem != &*command.name {
+        names.push(stem);
+    }
+    let body = parsed.body_text();
+    let made = names.into_iter().map(|name| {
+        let (key, about) = (write::scalar(name), write::scalar(description));
+        let text = format!(
+            "---\nname: {key}\ndescription: {about}\ndisable-model-invocation: true\n---\n{body}"
+        );
+        NewSkill::from_file_text(text, Some(name))
+    });
+    made.filter_map(Result::ok).collect()
+}
+
+/// Removes the tools that an agent does not have, and adds those for starting others.
+pub(crate) fn confine(
+    profile: &AgentProfile,
+    tools: &mut Toolset,
+    context: &ToolContext,
+    depth: u8,
+) {
+    tools.retain(|tool| {
+        is_about_skills(tool)
+            || profile
+                .tools
+                .as_ref()
+                .is_none_or(|tools| tools.iter().any(|name| **name == *tool))
+    });
+    if profile.read_only {
+        retain_read_only(tools, context);
+    }
+    let is_deepest = profile.max_depth.is_some_and(|max| depth >= max);
+    if !is_deepest {
+        team_tools::add(profile, tools);
+    }
+}
+
+/// Returns `true` for tools that an agent has whenever it has skills, and for `submit`.
+pub(crate) fn is_about_skills(tool: &str) -> bool {
+    matches!(
+        tool,
+        SEARCH_SKILLS
+            | LOAD_SKILL
+            | UNLOAD_SKILL
+            | SKILL
+            | LOAD_SKILL_RESOURCE
+            | LOAD_SKILL_RESOURCES
+            | SUBMIT
+    )
+}
