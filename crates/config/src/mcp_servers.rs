@@ -260,7 +260,11 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         Ok(value) => value,
         Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };
-    let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
+    // A file of `skilled_crew` has one server.
+    let name = value.get("name").and_then(Value::as_str);
+    let one = name.map(|name| Map::from_iter([(name.to_owned(), value.clone())]));
+    let several = value.get("mcpServers").and_then(Value::as_object);
+    let Some(servers) = several.or(one.as_ref()) else {
         return fault("it has no `mcpServers` object".to_owned());
     };
     let mut file = McpFile::default();
