@@ -274,7 +274,11 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     } else {
         "mcpServers"
     };
-    let Some(servers) = value.get(key).and_then(Value::as_object) else {
+    // A file of `skilled_crew` has one server.
+    let name = value.get("name").and_then(Value::as_str);
+    let one = name.map(|name| Map::from_iter([(name.to_owned(), value.clone())]));
+    let several = value.get(key).and_then(Value::as_object);
+    let Some(servers) = several.or(one.as_ref()) else {
         return fault(format!("it has no `{key}` object"));
     };
     let mut file = McpFile::default();

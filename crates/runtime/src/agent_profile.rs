@@ -141,7 +141,7 @@ impl Engine {
             Dialect::CoreAgent | Dialect::SkilledCrew => ServerTools::ByServer,
             _ => ServerTools::ByTool,
         };
-        let selected = select(self, &definition.tools, &definition.servers, how);
+        let selected = select_own(self, profile, definition, how);
         made.messages
             .extend(missing_tools(&profile.name, &selected.missing));
         let inherited = above.and_then(|above| above.tools.as_ref());
@@ -294,6 +294,46 @@ fn union<T: PartialEq>(left: Option<Vec<T>>, right: Option<Vec<T>>) -> Option<Ve
         }
     }
     Some(left)
+}
+
+/// Adds the tools that only this agent has.
+pub(crate) fn add_owned(engine: &Engine, profile: &AgentProfile, tools: &mut Toolset) {
+    for tool in &engine.services().tools {
+        if is_owned(engine, profile, tool.name()) == Some(true) {
+            tools.add(Arc::clone(tool));
+        }
+    }
+}
+
+/// Returns `true` if an agent has a tool of its own, `false` if others have it, and `None` if the
+/// tool belongs to no agent.
+fn is_owned(engine: &Engine, profile: &AgentProfile, tool: &str) -> Option<bool> {
+    let owners = engine.settings().owned_tools.get(tool)?;
+    let (file, given) = (profile.file.as_ref(), profile.given.as_ref());
+    Some(owners.iter().any(|owner| {
+        file.is_some_and(|file| file.path == owner.file) && given == Some(&owner.agent)
+    }))
+}
+
+/// Selects from the tools that an agent can have: not those of other agents, and with a root no
+/// server but its own.
+fn select_own(
+    engine: &Engine,
+    profile: &AgentProfile,
+    definition: &AgentDef,
+    how: ServerTools,
+) -> prowess_tools::SelectedTools {
+    let all = engine.settings().known_tools.as_deref().unwrap_or_default();
+    let is_here = |tool: &&Box<str>| match is_owned(engine, profile, tool) {
+        Some(is_own) => is_own,
+        None => definition.root.is_none() || !tool.starts_with("mcp__"),
+    };
+    let known: Vec<Box<str>> = all.iter().filter(is_here).cloned().collect();
+    let mut selected = selected_tools(&definition.tools, &definition.servers, how, &known);
+    if known.len() < all.len() {
+        selected.tools.get_or_insert(known);
+    }
+    selected
 }
 
 fn select(

@@ -164,6 +164,7 @@ impl Session {
             ..ToolSelection::default()
         };
         let mut tools = toolset(engine, &choice)?;
+        agent_profile::add_owned(engine, &agent.profile, &mut tools);
         let (shared, profile, restricting) = (engine.clone(), agent.profile.clone(), names.clone());
         let (context, tools, outside) = blocking(move || {
             let restricting = restricting.iter().map(|name| shared.agent(name));

@@ -153,6 +153,7 @@ impl Session {
         let mut outside = None;
         let mut messages = Vec::new();
         if let Some(profile) = profile {
+            agent_profile::add_owned(engine, profile, &mut tools);
             let (shared, profile) = (engine.clone(), profile.clone());
             let is_skill = started.skill.is_some();
             let applied = blocking(move || {

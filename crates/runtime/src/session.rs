@@ -374,7 +374,9 @@ pub(crate) fn make_stoppable(context: &mut ToolContext) -> Option<Stoppable> {
 pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
     let services = engine.services();
-    for tool in services.tools.iter().chain(&services.skill_tools) {
+    let owned = &engine.settings().owned_tools;
+    let tools_of_all = services.tools.iter().chain(&services.skill_tools);
+    for tool in tools_of_all.filter(|tool| !owned.contains_key(tool.name())) {
         // A custom tool must not replace the built-in `submit` of a run with a result.
         if choice.result.is_none() || tool.name() != SUBMIT {
             tools.add(Arc::clone(tool));

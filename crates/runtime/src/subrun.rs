@@ -224,6 +224,9 @@ async fn begin(
         ..ToolSelection::default()
     };
     let mut tools = toolset(engine, &choice)?;
+    if let Some(above) = &sub.agent {
+        agent_profile::add_owned(engine, above, &mut tools);
+    }
     confine(
         &mut tools,
         &mut context,
@@ -327,6 +330,7 @@ fn combined(above: Option<&AgentProfile>, runs_as: Option<&PreparedAgent>) -> Op
     let own = runs_as.map(|agent| &agent.profile);
     let of_skills = above.map(|above| AgentProfile {
         name: above.name.clone(),
+        given: above.given.clone(),
         file: above.file.clone(),
         read_only: above.read_only,
         skills: above.skills.clone(),
@@ -347,6 +351,7 @@ fn combined(above: Option<&AgentProfile>, runs_as: Option<&PreparedAgent>) -> Op
     };
     Some(AgentProfile {
         name: own.name.clone(),
+        given: own.given.clone(),
         file: own.file.clone(),
         prompt: own.prompt.clone(),
         notes: own.notes.clone(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use prowess_flow::{AgentDef, AgentFile, AgentRoster, AgentScope, PromptSource, RosterEntry};
-use prowess_registry::{Place, agent_files_and_teams};
+use prowess_registry::{Place, agent_files_and_teams, read_agent_file};
 
 /// Decides whether the agents of a file may run.
 pub trait AgentFileTrust: Debug + Send + Sync {
@@ -110,6 +110,17 @@ impl AgentLibrary {
     pub fn is_trusted(&self, agent: &FoundAgent) -> bool {
         let entry = &agent.entry;
         self.trust.is_trusted(entry.scope, &agent.root, &entry.file)
+    }
+
+    /// Returns `true` if an agent may run, and its file is as trusted now as when it was read. Reads
+    /// the file again.
+    pub fn is_trusted_now(&self, agent: &FoundAgent) -> bool {
+        let file = &agent.entry.file;
+        let now = read_agent_file(&agent.root, &file.path, file.dialect);
+        let is_now = |now: &AgentFile| {
+            self.trust.is_trusted(agent.entry.scope, &agent.root, now) && now.agents == file.agents
+        };
+        self.is_trusted(agent) && now.is_ok_and(|now| is_now(&now))
     }
 }
 

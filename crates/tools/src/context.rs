@@ -110,6 +110,15 @@ impl Services {
     }
 }
 
+/// An agent that has tools of its own: those of the MCP servers in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOwner {
+    /// The path of its file.
+    pub file: Box<str>,
+    /// Its name in the file.
+    pub agent: Box<str>,
+}
+
 /// The folders that a session works with.
 #[derive(Clone, Debug, Default)]
 pub struct ToolPaths {
@@ -205,6 +214,8 @@ pub struct Settings {
     pub agent_tools: BTreeMap<Box<str>, Vec<Box<str>>>,
     /// `true` if every skill runs in a conversation of its own, like one with `context: fork`.
     pub fork_skills: bool,
+    /// Tools that only certain agents have, with these agents.
+    pub owned_tools: BTreeMap<Box<str>, Vec<ToolOwner>>,
     /// `true` if sessions that run as no agent may start the trusted agents of files.
     pub call_agents: bool,
 }
@@ -247,6 +258,7 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             agent_tools: BTreeMap::new(),
             fork_skills: false,
+            owned_tools: BTreeMap::new(),
             call_agents: true,
         }
     }

@@ -64,7 +64,7 @@ pub mod answer {
     pub use crate::skill_access::{listed, shown};
 }
 
-pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};
+pub use context::{CLOSING, Services, Settings, ToolContext, ToolOwner, ToolPaths};
 pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools};
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;

@@ -29,7 +29,7 @@ use crate::{permissions, targets, visible_skills};
 Examples:
   prowess agent list                      list agents and teams
   prowess agent show reviewer             show what an agent is told and may use
-  prowess agent run reviewer 'Review it'  give an agent a task"
+  prowess agent run Explore 'Find tests' --model echo"
 )]
 pub(crate) struct AgentArgs {
     #[command(subcommand)]
@@ -95,7 +95,7 @@ pub(crate) struct AgentShowArgs {
     after_help = "\
 Examples:
   prowess agent run reviewer 'Review the last commit'
-  prowess agent run build-team 'Add a flag --json'      the entry agent delegates
+  prowess agent run build-team 'Add a flag --json'   the entry agent delegates
   prowess agent run triage 'Sort these' --schema out.json"
 )]
 pub(crate) struct AgentRunArgs {

@@ -20,7 +20,7 @@ use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
 Examples:
   prowess chat --model echo                      use the built-in echo model
   prowess chat --model echo --plain              use plain lines
-  prowess chat --agent reviewer                  chat with an agent"
+  prowess chat --model echo --agent Explore      chat with an agent"
 )]
 pub(crate) struct ChatArgs {
     /// Resume this session
@@ -54,7 +54,7 @@ pub(crate) fn run(
     if let Some(agent) = &args.agent {
         setup.check_agent(agent)?;
     }
-    let _servers = setup.connect(printer)?;
+    let _servers = setup.connect(args.agent.as_deref(), printer)?;
     let _watching = setup.watch();
     let ChatLink {
         watcher,

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::config::{
@@ -11,8 +12,10 @@ use prowess::config::{
 };
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
+use prowess_flow::{AgentScope, RosterEntry, TeamKind};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_shell::programs;
+use prowess_tools::ToolOwner;
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
@@ -110,10 +113,16 @@ impl Setup {
         project_mcp_files(&self.paths.workspace, self.paths.home.as_deref())
     }
 
-    /// Starts the servers and adds their tools and skills. Dropping the returned value closes the
-    /// connections. A server that fails only causes a warning.
-    pub(crate) fn connect(&mut self, printer: &Printer) -> Result<Option<Client>, Failure> {
-        let found = self.servers();
+    /// Starts the servers and adds their tools and skills, including those that only agents have:
+    /// the agents of the file of `agent`, or without one the subagents of the session. Dropping the
+    /// returned value closes the connections. A server that fails only causes a warning.
+    pub(crate) fn connect(
+        &mut self,
+        agent: Option<&str>,
+        printer: &Printer,
+    ) -> Result<Option<Client>, Failure> {
+        let mut found = self.servers();
+        let owners = self.add_agent_servers(agent, &mut found);
         found.tell(printer);
         if found.usable.is_empty() {
             return Ok(None);
@@ -124,7 +133,9 @@ impl Setup {
                 printer.warn(&sanitize::line(&found.redacted(fault)));
             }
         }
-        client.add_skills(&self.services.registry);
+        // Skills of a server that only an agent has would be skills of all.
+        let is_of_all = |name: &str| !owners.contains_key(name);
+        client.add_skills_of(&self.services.registry, &is_of_all);
         for tool in client.tools() {
             let of_server = |server: &&McpServer| {
                 let rest = tool.name().strip_prefix("mcp__");
@@ -132,6 +143,10 @@ impl Setup {
                 rest.is_some_and(|rest| rest.starts_with("__"))
             };
             let server = found.usable.iter().find(of_server);
+            if let Some(owners) = server.and_then(|server| owners.get(&server.name)) {
+                let owned = &mut self.settings.owned_tools;
+                owned.insert(tool.name().into(), owners.clone());
+            }
             if server.is_some_and(|server| server.in_skills) {
                 self.settings.tools_in_skills.insert(tool.name().into());
             }
@@ -142,6 +157,72 @@ impl Setup {
             }
         }
         Ok(Some(client))
+    }
+
+    /// Adds the servers in the files of trusted agents. Returns the agents that each is for.
+    fn add_agent_servers(
+        &self,
+        agent: Option<&str>,
+        found: &mut Configured,
+    ) -> BTreeMap<Box<str>, Vec<ToolOwner>> {
+        let mut owners: BTreeMap<Box<str>, Vec<ToolOwner>> = BTreeMap::new();
+        let Some(library) = &self.services.agents else {
+            return owners;
+        };
+        let is_wanted = |entry: &&RosterEntry| match agent {
+            Some(name) => {
+                let named = library.find(name);
+                named.is_some_and(|named| Arc::ptr_eq(&named.entry.file, &entry.file))
+            }
+            None => {
+                let team = entry.file.team.as_ref();
+                team.is_some_and(|team| team.kind == TeamKind::Roster)
+            }
+        };
+        let mut taken = self.config.server_names.clone();
+        taken.extend(found.usable.iter().map(|server| server.name.to_string()));
+        for entry in library.roster().entries().iter().filter(is_wanted) {
+            let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
+                continue;
+            };
+            let agent = library.found(entry);
+            let of_root = definition
+                .root
+                .iter()
+                .map(|root| format!("{root}/mcp.json"));
+            let files = definition.server_files.iter().map(ToString::to_string);
+            for path in files.chain(of_root).map(|path| agent.path_of(&path)) {
+                let file = read_mcp_file(&path);
+                // Read again after the trust check: the contents in use must be the trusted ones.
+                if path.is_symlink()
+                    || !library.is_trusted_now(&agent)
+                    || read_mcp_file(&path) != file
+                {
+                    continue;
+                }
+                let note = |fault: &String| format!("{}: {fault}", path.display());
+                found.notes.extend(file.faults.iter().map(note));
+                let owner = ToolOwner {
+                    file: agent.path().to_string_lossy().into(),
+                    agent: definition.name.as_str().into(),
+                };
+                let selected = |server: &&McpServer| definition.servers.contains(&server.name);
+                for server in file.servers.iter().filter(selected) {
+                    if let Some(known) = owners.get_mut(&server.name) {
+                        known.push(owner.clone());
+                        continue;
+                    }
+                    let is_own = entry.scope == AgentScope::User;
+                    let folder = is_own.then(|| self.neutral_folder());
+                    let one = std::slice::from_ref(server);
+                    found.add_free(one, &taken, folder.as_deref(), &self.variables);
+                    if !taken.contains(&*server.name) {
+                        owners.insert(server.name.clone(), vec![owner.clone()]);
+                    }
+                }
+            }
+        }
+        owners
     }
 
     fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {

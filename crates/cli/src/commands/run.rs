@@ -38,7 +38,6 @@ const MAX_SCHEMA: u64 = 1024 * 1024;
 Examples:
   prowess run csv-report --model echo sales.csv        pass arguments
   prowess run --task 'Sum up sales.csv' --model echo   find a matching skill
-  prowess run --agent reviewer --task 'Review it'      give the task to an agent
   prowess run csv-report --model echo --budget tokens=50000,time=5m"
 )]
 pub(crate) struct RunArgs {
@@ -105,7 +104,7 @@ pub(crate) fn run(
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
-    let _servers = setup.connect(printer)?;
+    let _servers = setup.connect(args.agent.as_deref(), printer)?;
     let _watching = setup.watch();
     // A skill that cannot be used is reported by the run, which reads it with its own tools.
     if let Some(name) = &args.name

@@ -340,12 +340,15 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
     }
     let mut limits = None;
     let mut had = None;
+    let mut agent = None;
     let mut typed = false;
     for stamped in &events {
         match &stamped.event {
             Event::Started(started) => {
                 limits = Some(started.limits.budget);
                 had = Some(started.model.to_string());
+                let of_file = started.agent.as_ref().filter(|agent| agent.file.is_some());
+                agent = of_file.map(|agent| agent.name.clone());
                 typed = started.result.is_some();
             }
             Event::Resumed {
@@ -368,7 +371,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
         ..args.model.clone()
     };
     let text = args.text.join(" ");
-    let _servers = setup.connect(printer)?;
+    let _servers = setup.connect(agent.as_deref(), printer)?;
     let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&model).await?;

@@ -874,3 +874,54 @@ fn team_returns_a_value_that_matches_the_schema() {
     assert_eq!(output.expect(0).json(), json!({"n": 3}));
     assert!(requests[0].has("submit") && !requests[1].has("submit"));
 }
+
+/// Lines 26 and 34 of audit-seeds §8: servers of a root are for its agent only.
+#[test]
+fn servers_of_a_root_are_for_its_agent_only() {
+    let world = world();
+    world.file(
+        "~/shop/.agents/skills/refunds/SKILL.md",
+        "---\nname: refunds\ndescription: Gives money back.\n---\nPay them.\n",
+    );
+    let server = json!({
+        "command": env!("CARGO_BIN_EXE_prowess"), "args": ["mcp"],
+        "cwd": world.path("~/shop"), "env": { "PROWESS_HOME": world.path("~/none") },
+    });
+    world.file(
+        "~/.agents/cluster/mcp.json",
+        json!({ "mcpServers": { "shop": server } }).to_string(),
+    );
+    world.file(
+        "~/.agents/config.json",
+        r#"{"subagents": [
+  {"name": "rooted", "description": "Has a root.", "instructions": "Rooted.", "root": "cluster"},
+  {"name": "other", "description": "Has none.", "instructions": "Other."}
+]}"#,
+    );
+    let (output, requests) = talk(
+        &world,
+        &["run", "--task", "go"],
+        &[
+            Calls("rooted", json!({"task": "r"})),
+            Says("r"),
+            Calls("other", json!({"task": "o"})),
+            Says("o"),
+            Says("Done."),
+        ],
+    );
+    output.expect(0);
+    let has_server = |at: usize| {
+        let tools = requests[at].tools();
+        tools.iter().any(|tool| tool.starts_with("mcp__shop__"))
+    };
+    assert!(!has_server(0) && !requests[0].system().contains("refunds"));
+    assert!(has_server(1), "{:?}", requests[1].tools());
+    assert!(!has_server(3), "{:?}", requests[3].tools());
+    // The same if the user starts the agent.
+    let (_, requests) = talk(&world, &["agent", "run", "rooted", "x"], &[Says("y")]);
+    let tools = requests[0].tools();
+    assert!(
+        tools.iter().any(|tool| tool.starts_with("mcp__shop__")),
+        "{tools:?}"
+    );
+}

@@ -335,6 +335,12 @@ fn no_command_passes_escapes_to_a_terminal() {
         ("agent list", vec!["agent", "list", "--all"]),
         ("agent list", vec!["agent", "list", "--json"]),
         ("agent show", vec!["agent", "show", HOSTILE]),
+        ("agent run", vec!["agent", "run", HOSTILE, "x"]),
+        (
+            "agent run",
+            vec!["agent", "run", "Explore", HOSTILE, "--model", &model],
+        ),
+        ("agent chat", vec!["agent", "chat", HOSTILE, "--plain"]),
         ("session list", vec!["session", "list"]),
         ("session list", vec!["session", "list", "--json"]),
         ("session show", vec!["session", "show", &id]),

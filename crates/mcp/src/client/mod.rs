@@ -179,7 +179,13 @@ impl Client {
     /// Adds the skills of all servers to a registry, and updates them when the servers report
     /// changes.
     pub fn add_skills(&self, registry: &Registry) {
-        for (offer, skills) in self.with_skills() {
+        self.add_skills_of(registry, &|_| true);
+    }
+
+    /// Adds the skills of the servers whose names satisfy `wanted`, like [`Self::add_skills`].
+    pub fn add_skills_of(&self, registry: &Registry, wanted: &dyn Fn(&str) -> bool) {
+        let is_wanted = |(offer, _): &(&Offer, &Arc<ServerSkills>)| wanted(offer.link.name());
+        for (offer, skills) in self.with_skills().filter(is_wanted) {
             registry.add_source(Arc::clone(skills) as Arc<dyn SkillSource>);
             let (skills, registry) = (Arc::downgrade(skills), registry.clone());
             offer.link.follow(Arc::new(move || {
@@ -193,7 +199,7 @@ impl Client {
                 })
             }));
         }
-        if self.with_skills().next().is_some() {
+        if self.with_skills().any(|found| is_wanted(&found)) {
             registry.refresh();
         }
     }
