@@ -389,7 +389,7 @@ impl Reader<'_> {
                 self.config.team_folders.extend(folders);
                 self.used("teams_dirs");
             }
-            "top_skills" => match self.number(entry) {
+            "top_skills" => match number(entry) {
                 Some(many) if many <= MAX_TOP_SKILLS => {
                     self.config.last_used = Some(many);
                     self.used("top_skills");
@@ -465,17 +465,15 @@ impl Reader<'_> {
                     self.rules(entry, Effect::Deny, None);
                     self.used(&key);
                 }
-                "mode" => match entry.value.text().and_then(PermissionMode::parse) {
-                    Some(mode) => {
-                        self.config.mode = Some(mode);
-                        self.used(&key);
-                    }
-                    None => {
+                "mode" => {
+                    let mode = entry.value.text().and_then(PermissionMode::parse);
+                    self.config.mode = mode.or(Some(PermissionMode::Ask));
+                    if mode.is_none() {
                         let message = "unknown permission mode; `ask` counts".to_owned();
                         self.warn(entry, message);
-                        self.config.mode = Some(PermissionMode::Ask);
                     }
-                },
+                    self.used(&key);
+                }
                 _ => self.ignored(&key, "there is no such setting here"),
             }
         }
@@ -636,11 +634,6 @@ impl Reader<'_> {
         self.used(key);
     }
 
-    fn number(&self, entry: &NodeEntry) -> Option<usize> {
-        let number = entry.value.text()?.parse().ok()?;
-        (number > 0).then_some(number)
-    }
-
     fn items<'e>(&mut self, entry: &'e NodeEntry) -> Option<&'e [Node]> {
         let items = entry.value.items();
         if items.is_none() && !entry.value.is_null() {
@@ -710,6 +703,11 @@ fn lose_restrictions(config: &mut Config, system: System, source: RuleSource) {
 fn find<'e>(entries: &'e [NodeEntry], key: &str) -> Option<&'e Node> {
     let entry = entries.iter().find(|entry| &*entry.key == key)?;
     Some(&entry.value)
+}
+
+fn number(entry: &NodeEntry) -> Option<usize> {
+    let number = entry.value.text()?.parse().ok()?;
+    (number > 0).then_some(number)
 }
 
 /// Returns the name of a provider here.

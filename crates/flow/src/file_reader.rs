@@ -246,7 +246,9 @@ impl<'a> FileReader<'a> {
             if known.contains(&&*entry.key) {
                 continue;
             }
-            let near = suggest::nearest(&entry.key, known.iter().copied());
+            // Renaming it to a key that is there would make a duplicate.
+            let is_free = |near: &&str| entries.iter().all(|other| &*other.key != *near);
+            let near = suggest::nearest(&entry.key, known.iter().copied()).filter(is_free);
             let message = format!("unknown key `{key}`");
             let mut finding = Diagnostic {
                 rule: KEY.id,

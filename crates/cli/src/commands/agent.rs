@@ -472,7 +472,15 @@ fn trust_text(trust: Option<&AgentTrust>, file: &str) -> String {
 /// Counts the findings in agent files.
 fn warn_of_findings(reports: &[FileReport], printer: &Printer) {
     let is_serious = |severity: Severity| severity > Severity::Note;
-    let serious = reports.iter().filter(|report| {
+    // A folder with too many files cannot be validated.
+    let is_folder = |report: &&FileReport| std::path::Path::new(&report.path).is_dir();
+    let folders = reports.iter().filter(is_folder);
+    for (report, finding) in folders.flat_map(|one| one.diagnostics.iter().map(move |it| (one, it)))
+    {
+        printer.warn(&format!("{}: {}", report.path, finding.message));
+    }
+    let files = reports.iter().filter(|report| !is_folder(report));
+    let serious = files.filter(|report| {
         let mut findings = report.diagnostics.iter();
         findings.any(|finding| is_serious(finding.severity))
     });

@@ -373,3 +373,23 @@ fn agent_rules_are_explained_selected_ignored_and_changed() {
     let shown = world.run(&["validate", FILE]).expect(1).stdout;
     assert!(shown.contains("prowess explain agent-key"), "{shown}");
 }
+
+#[test]
+fn truncation_of_large_folders_is_reported() {
+    let world = World::new();
+    for number in 0..1_001 {
+        let text = format!("---\nname: a{number:04}\ndescription: d\n---\nx\n");
+        world.file(format!(".claude/agents/a{number:04}.md"), text);
+    }
+    let listed = world.run(&["agent", "list"]).expect(0);
+    // The limit cuts off the last ones by name.
+    assert!(listed.stdout.contains("a0999"), "{}", listed.stdout);
+    assert!(!listed.stdout.contains("a1000"), "{}", listed.stdout);
+    assert!(
+        listed
+            .stderr
+            .contains(".claude/agents: too large: only the first 1,000 agent files"),
+        "{}",
+        listed.stderr
+    );
+}

@@ -24,13 +24,17 @@ const KNOWN: [&str; 15] = [
 ];
 
 /// Keys without effect, and what serves their purpose here.
-const IGNORED: [(&str, &str); 3] = [
+const IGNORED: [(&str, &str); 4] = [
     (
         "mcp-servers",
         "put the servers into `.mcp.json` or into your own settings",
     ),
-    ("handoffs", "agents of files are not started yet"),
-    ("agent", "agents of files are not started yet"),
+    ("handoffs", "list the other agents in `agents`"),
+    ("agent", "list the other agents in `agents`"),
+    (
+        "disable-model-invocation",
+        "leave the agent out of `agents` of others",
+    ),
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {

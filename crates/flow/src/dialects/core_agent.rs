@@ -124,6 +124,10 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
         agent.root = Some(reader.resolve(&root, entry.value.span)?.as_str().into());
     }
     root_servers(reader, entries, &mut agent);
+    agent.ignored = reader.ignore(
+        entries,
+        &[("agents", "subagents of a file start no others")],
+    );
     instructions(reader, entries, &mut agent);
     if let Some(model) = reader.map(entries, "model") {
         let provider = reader.text(model, "provider");

@@ -9,7 +9,7 @@ use prowess_spec::yaml::{self, YamlError};
 
 use super::{Contents, Dialect, json_object};
 use crate::file_reader::{
-    FileReader, NAME, SYNTAX, TEAM, VALUE, find, frontmatter_findings, shown,
+    FileReader, KEY, NAME, SYNTAX, TEAM, VALUE, find, frontmatter_findings, shown,
 };
 use crate::model::{
     AgentDef, CommandDef, ModelChoice, PromptSource, Selection, ServerDef, TeamDef, TeamKind,
@@ -62,6 +62,9 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
             continue;
         };
         if agents.iter().any(|known| known.name == agent.name) {
+            let message = format!("two agents have the name `{}`", shown(agent.name.as_str()));
+            let help = "give one of them another name; the second one is skipped";
+            reader.report(NAME, entry.key_span, message, help);
             continue;
         }
         agents.push(agent);
@@ -91,7 +94,7 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
             let message = "the crew has no agents";
             reader.report(TEAM, span, message, "add an agent below `agents`");
         }
-        return (agents, None);
+        return Contents::default();
     };
     let first = first.name.clone();
     // The entry agent may start all others, and each of them returns to it.
@@ -131,6 +134,11 @@ fn crew(reader: &mut FileReader<'_>) -> Option<Vec<NodeEntry>> {
             return None;
         }
     };
+    for duplicate in &document.duplicates {
+        let key = shown(&duplicate.key);
+        let message = format!("`{key}` occurs twice; the first one counts");
+        reader.report(KEY, duplicate.again, message, "remove one of them");
+    }
     let root = document.root.as_ref().map(Node::from_yaml);
     let entries = root.as_ref().and_then(Node::entries);
     if entries.is_none() {
@@ -156,13 +164,25 @@ fn read_agent(reader: &mut FileReader<'_>, entry: &NodeEntry) -> Option<AgentDef
     reader.check_keys(entries, &AGENT_KEYS);
     agent.ignored = reader.ignore(
         entries,
-        &[("codeWorkerPath", "Prowess runs no code modules as agents")],
+        &[(
+            "codeWorkerPath",
+            "Prowess runs no code modules as agents; the agent is skipped",
+        )],
     );
+    if !agent.ignored.is_empty() {
+        return None;
+    }
     instructions(reader, entries, &mut agent);
     for item in reader.list(entries, "skills").unwrap_or_default() {
-        if let Some(folder) = skill(reader, item) {
-            agent.skill_folders.push(folder);
+        let Some((name, folder)) = skill(reader, item) else {
+            continue;
+        };
+        if agent.skill_folders.iter().any(|(known, _)| *known == name) {
+            let message = format!("two skills have the name `{}`", shown(&name));
+            reader.report(NAME, item.span, message, "the second one is left out");
+            continue;
         }
+        agent.skill_folders.push((name, folder));
     }
     let names = agent.skill_folders.iter().map(|(name, _)| name.clone());
     agent.skills = Selection::these(names.collect());
@@ -242,6 +262,10 @@ fn skill(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str>
 /// Reads a file with an MCP server.
 fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<ServerDef> {
     let entries = item_entries(reader, item, &["filePath"])?;
+    if find(entries, "filePath").is_none() {
+        let message = "a server needs `filePath`";
+        reader.report(VALUE, item.span, message, "add the key");
+    }
     let path = reader.text(entries, "filePath")?;
     let span = find(entries, "filePath").map_or(item.span, |entry| entry.value.span);
     let path = reader.resolve(&path, span)?;

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::markdown::{self, MarkdownAgent, bare};
-use crate::file_reader::FileReader;
+use crate::file_reader::{FileReader, UNSUPPORTED, find};
 use crate::model::{AgentDef, Selection};
 
 const KNOWN: [&str; 12] = [
@@ -21,10 +21,14 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Keys without effect, and what serves their purpose here.
-const IGNORED: [(&str, &str); 1] = [(
-    "mcp_servers",
-    "put the servers into `.mcp.json` or into your own settings",
-)];
+const IGNORED: [(&str, &str); 3] = [
+    (
+        "mcp_servers",
+        "put the servers into `.mcp.json` or into your own settings",
+    ),
+    ("temperature", "providers choose it"),
+    ("skills", "the agent has the skills of the session"),
+];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     let Some(MarkdownAgent { entries, mut agent }) =
@@ -34,6 +38,13 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     };
     reader.check_keys(&entries, &KNOWN);
     agent.ignored = reader.ignore(&entries, &IGNORED);
+    if let Some(entry) = find(&entries, "kind").filter(|entry| entry.value.text() != Some("local"))
+    {
+        let message = "only agents of the kind `local` are supported";
+        let help = "the agent is skipped";
+        reader.report(UNSUPPORTED, entry.value.span, message, help);
+        return Vec::new();
+    }
     if let Some(tools) = reader.names(&entries, "tools") {
         agent.tools = Selection::listed(bare(tools));
     }

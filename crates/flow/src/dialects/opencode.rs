@@ -25,7 +25,11 @@ const KNOWN: [&str; 14] = [
 ];
 
 /// Keys without effect, and what serves their purpose here.
-const IGNORED: [(&str, &str); 1] = [("variant", "choose the effort with `--effort`")];
+const IGNORED: [(&str, &str); 3] = [
+    ("variant", "choose the effort with `--effort`"),
+    ("temperature", "providers choose it"),
+    ("top_p", "providers choose it"),
+];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     let Some(MarkdownAgent { entries, mut agent }) =
@@ -34,6 +38,10 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
         return Vec::new();
     };
     reader.check_keys(&entries, &KNOWN);
+    let disable = find(&entries, "disable");
+    if disable.is_some_and(|entry| entry.value.text() != Some("false")) {
+        return Vec::new();
+    }
     agent.ignored = reader.ignore(&entries, &IGNORED);
     for key in ["steps", "maxSteps"] {
         let turns = reader.number(&entries, key);
@@ -77,8 +85,12 @@ fn switch(
         let is_on = match word.as_deref() {
             Some(word) if on.contains(&word) => true,
             Some(word) if word == off => false,
-            // Rules for single commands: the gate decides about each of them.
-            None if tool.value.entries().is_some() => true,
+            // Rules for single commands: the gate decides about each of them, unless all others are
+            // off.
+            None if tool.value.entries().is_some() => {
+                let rest = tool.value.entries().and_then(|rules| find(rules, "*"));
+                rest.is_none_or(|rest| rest.value.text() != Some(off))
+            }
             _ => {
                 let known = on.iter().copied().chain([off]).map(wording::tick);
                 let help = format!("write {}; the tool is left out", wording::either(known));

@@ -5,7 +5,7 @@ use prowess_diag::Span;
 use super::markdown::bare;
 use super::{Contents, Dialect, json_object};
 use crate::file_reader::{FileReader, NAME, TEAM, TOOL, VALUE, find, shown};
-use crate::model::{AgentDef, ModelChoice, Selection, TeamDef, TeamKind};
+use crate::model::{AgentDef, AgentName, ModelChoice, Selection, TeamDef, TeamKind};
 use crate::tree::{Node, NodeEntry};
 
 const TEAM_KEYS: [&str; 4] = ["name", "description", "members", "$schema"];
@@ -61,11 +61,14 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
         return Contents::default();
     };
     reader.check_keys(&entries, &TEAM_KEYS);
-    // The team has the name of its folder.
-    let folder = reader.path.rsplit('/').nth(1).unwrap_or("team");
-    let given = reader.text(&entries, "name");
+    // Planck addresses a team by its folder; `name` is a title.
+    let folder = reader.path.rsplit('/').nth(1);
+    let title = reader.text(&entries, "name");
     let span = find(&entries, "name").map_or(Span::at(0), |entry| entry.value.span);
-    let name = reader.name(given.as_deref().unwrap_or(folder), span);
+    let name = match folder.and_then(|folder| AgentName::new(folder).ok()) {
+        Some(name) => Some(name),
+        None => reader.name(title.as_deref().unwrap_or("team"), span),
+    };
     let Some(members) = reader.list(&entries, "members") else {
         let message = "the team has no members";
         reader.report(TEAM, Span::at(0), message, "add a list `members`");
@@ -111,6 +114,12 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     let (Some(name), Some(entry)) = (name, entry) else {
         return Contents::default();
     };
+    if is_solo && agents.len() > 1 {
+        let message = "a member of the type `solo` is alone, but the team has others";
+        let help = "set `\"type\": \"orchestrator\"`, or remove the other members";
+        reader.report(TEAM, leaders[0].1, message, help);
+        return Contents::default();
+    }
     if !is_solo {
         let leader = agents[entry].name.clone();
         let members = agents.iter().filter(|agent| agent.name != leader);
@@ -119,7 +128,7 @@ pub(super) fn read(reader: &mut FileReader<'_>) -> Contents {
     }
     let team = TeamDef {
         name,
-        description: reader.text(&entries, "description"),
+        description: reader.text(&entries, "description").or(title),
         entry: Some(agents[entry].name.clone()),
         kind: TeamKind::Orchestrated,
         commands: Vec::new(),
@@ -150,19 +159,17 @@ fn read_member(reader: &mut FileReader<'_>, node: &Node) -> Option<Member> {
     (agent.prompt, agent.prompt_source) = reader.prompt_or_file(entries, "system_prompt");
     let provider = required(reader, entries, "provider", node.span);
     let model = required(reader, entries, "model_id", node.span);
-    if let Some(name) = model {
-        agent.model = ModelChoice::Named {
-            provider,
-            name,
-            base_url: reader.text(entries, "base_url"),
-        };
-    }
+    agent.model = ModelChoice::Named {
+        provider: Some(provider?),
+        name: model?,
+        base_url: reader.text(entries, "base_url"),
+    };
     let tools = reader.names(entries, "tools").unwrap_or_default();
     for (tool, span) in &tools {
         if !TOOLS.contains(&&**tool) {
             let near = prowess_diag::suggest::nearest(tool, TOOLS);
             let help = near.map_or_else(
-                || "it is left out; an MCP server can provide it".to_owned(),
+                || "no tool of this name exists; an MCP server can provide it".to_owned(),
                 |near| format!("did you mean `{near}`?"),
             );
             let message = format!("unknown tool `{}`", shown(tool));

@@ -307,8 +307,10 @@ fn planck_team_is_read() {
     let team = file.team.unwrap();
     assert_eq!(
         (team.name.as_str(), team.kind),
-        ("build-team", TeamKind::Orchestrated)
+        ("dev", TeamKind::Orchestrated)
     );
+    // A team is addressed by its folder; its `name` is a title.
+    assert_eq!(team.description.as_deref(), Some("build-team"));
     assert_eq!(team.entry.unwrap().as_str(), "orchestrator");
 }
 
@@ -692,4 +694,105 @@ fn examples_of_agent_rule_pages_hold() {
             }
         }
     }
+}
+
+#[test]
+fn members_of_a_rejected_team_are_no_agents() {
+    let member = |rest: &str| format!("{{\"provider\": \"p\", \"model_id\": \"m\", {rest}}}");
+    let path = ".planck/teams/dev/TEAM.json";
+    for (members, message) in [
+        (
+            [member("\"type\": \"solo\""), member("\"type\": \"b\"")],
+            "agent-team at 1: a member of the type `solo` is alone, but the team has others",
+        ),
+        (
+            [
+                member("\"type\": \"orchestrator\"").replace("\"model_id\": \"m\", ", ""),
+                member("\"type\": \"b\""),
+            ],
+            "agent-team at 1: no member has the type `orchestrator`",
+        ),
+    ] {
+        let file = read_at(path, &format!("{{\"members\": [{}]}}", members.join(", ")));
+        let found = findings(&file);
+        assert!(found.iter().any(|one| one == message), "{found:?}");
+        assert!(file.agents.is_empty() && file.team.is_none(), "{found:?}");
+    }
+}
+
+#[test]
+fn prompt_of_planck_is_in_the_folder_of_the_team() {
+    let text = TEAM.replace("prompts/lead.md", "../lead.md");
+    let other = files([(".planck/teams/lead.md", "CANARY")]);
+    let file = read_with(".planck/teams/dev/TEAM.json", &text, &other);
+    assert_eq!(
+        findings(&file)[0],
+        "agent-path at 4: the path `../lead.md` is outside the folder of the team"
+    );
+    assert_eq!(&*file.agents[0].prompt, "");
+    assert!(!file.sources.contains_key(".planck/teams/lead.md"));
+}
+
+#[test]
+fn doubled_and_incomplete_parts_of_a_crew_are_findings() {
+    let text = "agents:\n  a:\n    instructionsPath: ./A.md\n    instructionsPath: ./B.md\n    mcp_servers: [{}]\n    skills:\n      - {name: s, folderPath: ./s}\n      - {name: s, folderPath: ./s}\n  worker:\n    codeWorkerPath: ./w.ts\n";
+    let skill = "---\nname: s\ndescription: d\n---\nx\n";
+    let file = read_with(
+        "news.skilled_crew.yaml",
+        text,
+        &files([("A.md", "A"), ("s/SKILL.md", skill)]),
+    );
+    assert_eq!(
+        findings(&file),
+        [
+            "agent-key at 4: `instructionsPath` occurs twice; the first one counts",
+            "agent-value at 5: a server needs `filePath`",
+            "agent-name at 8: two skills have the name `s`",
+            "agent-unsupported at 10: `codeWorkerPath` has no effect here",
+        ]
+    );
+    let names: Vec<&str> = file
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    assert_eq!(names, ["a"]);
+}
+
+#[test]
+fn disabled_and_remote_agents_are_left_out() {
+    let agent = |more: &str| format!("---\nname: a\ndescription: d\n{more}\n---\nx\n");
+    let file = read_at(".opencode/agent/a.md", &agent("disable: true"));
+    assert!(file.agents.is_empty());
+    let file = read_at(".opencode/agent/a.md", &agent("disable: false"));
+    assert_eq!(file.agents.len(), 1);
+    let file = read_at(".gemini/agents/a.md", &agent("kind: remote"));
+    assert!(file.agents.is_empty());
+    assert!(findings(&file)[0].contains("only agents of the kind `local`"));
+    let denied = "permission:\n  bash:\n    \"*\": deny\n    git status: allow";
+    let file = read_at(".opencode/agent/a.md", &agent(denied));
+    assert!(!only(&file).tools.contains("bash"));
+}
+
+#[test]
+fn sources_are_the_files_that_agents_depend_on() {
+    let crew = "agents:\n  a:\n    instructionsPath: ./A.md\n    mcp_servers: [{filePath: ./m.json}]\n    skills:\n      - {name: s, folderPath: ./s}\n";
+    let skill = "---\nname: s\ndescription: d\n---\nx\n";
+    let file = read_with(
+        "news.skilled_crew.yaml",
+        crew,
+        &files([
+            ("A.md", "A"),
+            ("s/SKILL.md", skill),
+            (
+                "m.json",
+                "{\"name\": \"m\", \"command\": \"x\", \"args\": [\"y\"]}",
+            ),
+        ]),
+    );
+    let names: Vec<&str> = file.sources.keys().map(|name| &**name).collect();
+    assert_eq!(names, ["A.md", "m.json", "news.skilled_crew.yaml"]);
+    let server = &only(&file).server_defs[0];
+    assert_eq!(server.command.as_deref(), Some("x"));
+    assert_eq!(format!("{server:?}"), "ServerDef(m in m.json)");
 }

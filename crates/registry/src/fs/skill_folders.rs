@@ -356,9 +356,10 @@ mod tests {
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());
+        // The last ones are `more`, `.core-agent/skills` and `agents/skills` of the configuration.
         assert_eq!(
             scopes.len(),
-            2 * (SKILL_FOLDERS.len() + COMMAND_FOLDERS.len()) + 2
+            2 * (SKILL_FOLDERS.len() + COMMAND_FOLDERS.len()) + 3
         );
     }
 
