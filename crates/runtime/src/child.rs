@@ -1,12 +1,30 @@
 //! Runs that a tool call starts in a conversation of their own.
 
-use prowess_agent::ToolCall;
+use std::sync::Arc;
+use std::time::Instant;
+
+use prowess_agent::{Ending, Event, Run, Started, ToolCall};
+use prowess_traits::{SessionError, SessionQuery};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::error::RuntimeError;
+use crate::journal::blocking;
 use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
+
+/// The number of the latest sub-runs among which the one of an interrupted call is searched. Other
+/// sub-runs can only be newer if they run in the background.
+const MAX_SEARCHED: usize = 64;
+
+/// A sub-run of an interrupted call, as it was recorded.
+#[derive(Debug)]
+pub(crate) struct StoredChild {
+    id: Box<str>,
+    started: Started,
+    run: Run,
+}
 
 /// A run that a tool call starts.
 #[derive(Debug)]
@@ -29,5 +47,99 @@ impl Session {
                 Box::pin(subrun::run_in(&self.engine, &context, *sub, cancel)).await
             }
         }
+    }
+
+    /// Returns the sub-run that an interrupted call has started; `None` if it did nothing yet.
+    pub(crate) async fn child_of(
+        &self,
+        call: &ToolCall,
+    ) -> Result<Option<StoredChild>, RuntimeError> {
+        let (store, parent) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
+        let call = call.id.clone();
+        let found = blocking(move || {
+            let query = SessionQuery {
+                project: None,
+                parent: Some(parent),
+                limit: MAX_SEARCHED,
+            };
+            for child in store.list(&query)? {
+                let events = store.events(&child.id)?;
+                let Some(Event::Started(started)) = events.first().map(|first| &first.event) else {
+                    continue;
+                };
+                let by = started.parent.as_ref().and_then(|it| it.call.as_ref());
+                if by != Some(&call) {
+                    continue;
+                }
+                let has_begun = events.iter().any(|stamped| {
+                    matches!(
+                        stamped.event,
+                        Event::Said { .. }
+                            | Event::ActivationStarted { .. }
+                            | Event::Questioned(_)
+                            | Event::Ended { .. }
+                    )
+                });
+                return Ok(has_begun.then_some((child.id, events)));
+            }
+            Ok::<_, SessionError>(None)
+        })
+        .await??;
+        let Some((id, events)) = found else {
+            return Ok(None);
+        };
+        let run = Run::replay(&events).map_err(|fault| RuntimeError::Fold {
+            session: id.clone(),
+            fault,
+        })?;
+        let started = run.started().cloned().unwrap_or_default();
+        Ok(Some(StoredChild { id, started, run }))
+    }
+
+    /// Continues the sub-run of an interrupted call, or takes its result if it has ended, and records
+    /// the result of the call.
+    pub(crate) async fn continue_child(
+        &mut self,
+        call: &ToolCall,
+        child: StoredChild,
+        cancel: &CancellationToken,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        // The sub-run had effects; a question of a hook after it cannot repeat the call.
+        self.journal.decisions.commit();
+        let began = Instant::now();
+        let name = child.started.skill.clone();
+        let name = name.unwrap_or_else(|| child.started.title.as_str().into());
+        let finished = self.resume_child(child, cancel).await;
+        match self.child_result(call, &name, finished)? {
+            Some((result, usage)) => self.forked(call, result, usage, began, span).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a recorded sub-run to its end, with at most the permissions of this session.
+    async fn resume_child(
+        &mut self,
+        child: StoredChild,
+        cancel: &CancellationToken,
+    ) -> Result<FinishedRun, RuntimeError> {
+        let StoredChild { id, run, .. } = child;
+        if let Some(ending) = run
+            .ending()
+            .filter(|ending| !matches!(ending, Ending::Waiting { .. }))
+        {
+            let text = run.answer();
+            return Ok(FinishedRun {
+                session: id,
+                ending: subrun::ended_as(ending.clone(), &text),
+                text,
+                spent: *run.spent(),
+            });
+        }
+        let context = self.confined();
+        let resumed = Session::resume_within(&self.engine, &context, &id, None);
+        let mut session = Box::pin(resumed).await?;
+        let pause = Box::pin(session.proceed(cancel)).await?;
+        subrun::finish(session, pause).await
     }
 }

@@ -62,5 +62,6 @@ pub mod answer {
 }
 
 pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};
+pub use prowess_policy::Unattended;
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;
