@@ -324,7 +324,14 @@ impl Run {
                 }
             }
             Event::Ended { ending } => {
-                if !matches!(ending, Ending::Waiting { .. }) {
+                if let Ending::Waiting { questions } = ending {
+                    let asked = self.questions.iter();
+                    let own = asked.filter(|asked| questions.contains(&asked.question.id));
+                    let calls: Vec<_> = own.map(|asked| asked.question.call.clone()).collect();
+                    for call in calls {
+                        self.start_again(call.as_deref());
+                    }
+                } else {
                     // The inbox drops open questions of a session that ends.
                     self.questions.retain(|asked| asked.answer.is_some());
                 }
@@ -412,16 +419,22 @@ impl Run {
             question: question.clone(),
             answer: None,
         });
-        if question.call.is_none() {
+        self.start_again(question.call.as_deref());
+    }
+
+    /// Makes a call that waits for an answer new again, or an activation if `call` is `None`. What
+    /// ran before the question has ended, and the action itself has not begun.
+    fn start_again(&mut self, call: Option<&str>) {
+        let Some(call) = call else {
             // All commands are judged before the first one runs.
             self.activated = false;
-        }
+            return;
+        };
         let mut open = self.open.iter_mut();
-        if let Some(open) = open.find(|open| Some(&open.call.id) == question.call.as_ref()) {
-            // What ran before the question has ended; the call itself waits for the answer.
-            if let CallState::Interrupted { .. } = open.state {
-                open.state = CallState::New;
-            }
+        if let Some(open) = open.find(|open| *open.call.id == *call)
+            && let CallState::Interrupted { .. } = open.state
+        {
+            open.state = CallState::New;
         }
     }
 

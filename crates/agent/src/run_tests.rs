@@ -210,6 +210,13 @@ fn waiting_run_continues_with_its_open_calls() {
     run.apply(&resumed).unwrap();
     assert!(matches!(run.next(), RunStep::CallTools(calls) if calls.len() == 1));
     assert_eq!(run.questions().len(), 1, "it is still open");
+    // It is judged again, finds the same open question, and waits again.
+    begin_call(&mut run, "c1");
+    let ending = Ending::Waiting {
+        questions: vec!["q1".into()],
+    };
+    run.apply(&Event::Ended { ending }).unwrap();
+    assert_eq!(states(&run), [CallState::New]);
     run.apply(&Event::Ended {
         ending: Ending::Cancelled,
     })

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prowess_agent::{Ending, Event, Run, Started, ToolCall};
-use prowess_traits::{SessionError, SessionQuery};
+use prowess_agent::{Ending, EndingKind, Event, Run, StampedEvent, Started, ToolCall};
+use prowess_traits::{SessionError, SessionQuery, SessionStore};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
@@ -12,7 +12,7 @@ use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::FinishedRun;
 use crate::session::Session;
-use crate::subrun::{self, SubRun};
+use crate::subrun::{self, MAX_DEPTH, SubRun};
 
 /// The number of the latest sub-runs among which the one of an interrupted call is searched. Other
 /// sub-runs can only be newer if they run in the background.
@@ -96,6 +96,13 @@ impl Session {
         Ok(Some(StoredChild { id, started, run }))
     }
 
+    /// Ends the sub-runs that wait for an answer: the calls that started them get other results.
+    pub(crate) async fn withdraw_children(&self) -> Result<(), RuntimeError> {
+        let (store, id) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
+        let at = self.engine.services().clock.now();
+        Ok(blocking(move || withdraw(&*store, &id, at, 0)).await??)
+    }
+
     /// Continues the sub-run of an interrupted call, or takes its result if it has ended, and records
     /// the result of the call.
     pub(crate) async fn continue_child(
@@ -142,4 +149,43 @@ impl Session {
         let pause = Box::pin(session.proceed(cancel)).await?;
         subrun::finish(session, pause).await
     }
+}
+
+/// Ends the sub-runs of a session that wait for an answer, and those below them. One that another
+/// process continues is left alone.
+fn withdraw(
+    store: &dyn SessionStore,
+    parent: &str,
+    at: i64,
+    depth: u8,
+) -> Result<(), SessionError> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    let query = SessionQuery {
+        project: None,
+        parent: Some(parent.into()),
+        limit: MAX_SEARCHED,
+    };
+    for child in store.list(&query)? {
+        if child.ending != Some(EndingKind::Waiting) {
+            continue;
+        }
+        withdraw(store, &child.id, at, depth + 1)?;
+        let lease = match store.take(&child.id) {
+            Ok(lease) => lease,
+            Err(SessionError::InUse { .. } | SessionError::NotFound { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let ended = StampedEvent {
+            at,
+            event: Event::Ended {
+                ending: Ending::Cancelled,
+            },
+        };
+        let written = store.append(&lease, &[ended]);
+        store.release(lease);
+        written?;
+    }
+    Ok(())
 }

@@ -651,7 +651,11 @@ impl Session {
 
     /// Answers calls that are still open when the user asks for something else.
     pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
-        for open in self.journal.run.open_calls() {
+        let open_calls = self.journal.run.open_calls();
+        if !open_calls.is_empty() {
+            self.withdraw_children().await?;
+        }
+        for open in open_calls {
             let text = match open.state {
                 CallState::Interrupted { .. } => {
                     format!("{why} This call had started; it is unknown whether it had an effect.")
