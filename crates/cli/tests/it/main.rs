@@ -38,6 +38,7 @@ mod output;
 mod overview;
 mod policy;
 mod prompt;
+mod questions;
 mod render;
 mod schema;
 mod servers;
