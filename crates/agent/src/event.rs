@@ -13,7 +13,7 @@ use crate::request::{Effort, Reply};
 use crate::usage::{RunBudget, RunLimit, TokenUsage};
 
 /// The version of the storage format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,6 +119,21 @@ pub enum Event {
     /// A permission decision, stored before the action it allows. Recorded for `why`; has no
     /// effect on the conversation.
     Decided(DecisionRecord),
+    /// A question for a person, stored before it is asked. A call that had started before the
+    /// question is judged again after the answer.
+    Questioned(Box<Question>),
+    /// The first answer to a question.
+    Answered {
+        /// The id of the question.
+        question: Box<str>,
+        /// The answer.
+        answer: RecordedAnswer,
+        /// The reason that the person gave, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
+        /// The person, or the place of the answer.
+        who: Box<str>,
+    },
     /// The state of the skills when the index was written. Recorded for `why`; has no effect.
     Listed(SkillListing),
     /// Long tool results were removed from the older messages.
@@ -191,6 +206,9 @@ pub struct Started {
     /// The skill that runs, in a sub-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<Box<str>>,
+    /// The arguments of the skill: text, or JSON. Recorded since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
     /// The schema of the result, if one is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
@@ -354,6 +372,45 @@ pub struct DecisionRecord {
     /// Who or what decided. `None` in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<DecidedBy>,
+    /// The person who answered, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<Box<str>>,
+}
+
+/// A question for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The id: the session, and the number of the question in it.
+    pub id: Box<str>,
+    /// The call that it is about; `None` if a skill is being activated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<str>>,
+    /// A digest of the call and of everything that the person is shown. An answer counts only for a
+    /// question with the same digest.
+    pub digest: Box<str>,
+    /// The requested action.
+    pub what: String,
+    /// The reason why a person must be asked.
+    pub reason: String,
+    /// The skill that requests it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<Box<str>>,
+    /// The agent that requests it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<str>>,
+    /// The kind of answer.
+    #[serde(default)]
+    pub kind: QuestionKind,
+}
+
+/// The kind of answer that a question needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum QuestionKind {
+    /// Yes or no.
+    #[default]
+    Approval,
 }
 
 /// The origin of a decision.
@@ -422,6 +479,28 @@ pub struct SkillListing {
 }
 
 impl RecordedAnswer {
+    const ALL: [Self; 6] = [
+        Self::No,
+        Self::Unavailable,
+        Self::Once,
+        Self::Session,
+        Self::Tool,
+        Self::Always,
+    ];
+
+    /// Returns `true` if the answer allows the request.
+    pub fn allows(self) -> bool {
+        match self {
+            Self::No | Self::Unavailable => false,
+            Self::Once | Self::Session | Self::Tool | Self::Always => true,
+        }
+    }
+
+    /// Parses the word used in output.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.as_str() == word)
+    }
+
     /// Returns the word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -458,6 +537,11 @@ pub enum Ending<T = Value> {
     },
     /// The caller cancelled it.
     Cancelled,
+    /// It waits for a person. It continues when the questions are answered.
+    Waiting {
+        /// The ids of the questions.
+        questions: Vec<Box<str>>,
+    },
     /// It failed.
     Failed {
         /// The kind of failure.
@@ -526,17 +610,20 @@ pub enum EndingKind {
     Exhausted,
     /// [`Ending::Cancelled`].
     Cancelled,
+    /// [`Ending::Waiting`].
+    Waiting,
     /// [`Ending::Failed`].
     Failed,
 }
 
 impl EndingKind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Answered,
         Self::Submitted,
         Self::Declined,
         Self::Exhausted,
         Self::Cancelled,
+        Self::Waiting,
         Self::Failed,
     ];
 
@@ -548,6 +635,7 @@ impl EndingKind {
             Self::Declined => "declined",
             Self::Exhausted => "exhausted",
             Self::Cancelled => "cancelled",
+            Self::Waiting => "waiting",
             Self::Failed => "failed",
         }
     }
@@ -590,6 +678,7 @@ impl<T> Ending<T> {
             Self::Declined { .. } => EndingKind::Declined,
             Self::Exhausted { .. } => EndingKind::Exhausted,
             Self::Cancelled => EndingKind::Cancelled,
+            Self::Waiting { .. } => EndingKind::Waiting,
             Self::Failed { .. } => EndingKind::Failed,
         }
     }
@@ -626,6 +715,7 @@ impl<T> Ending<T> {
             Self::Declined { why } => Ending::Declined { why },
             Self::Exhausted { limit } => Ending::Exhausted { limit },
             Self::Cancelled => Ending::Cancelled,
+            Self::Waiting { questions } => Ending::Waiting { questions },
             Self::Failed { kind, message } => Ending::Failed { kind, message },
         })
     }

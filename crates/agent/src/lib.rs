@@ -21,8 +21,8 @@ pub use agent_profile::{
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
     ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, HintResult,
-    HintedSkill, ParentSession, RecordedAnswer, RecordedVerdict, RunLimits, SkillHint,
-    SkillListing, StampedEvent, Started, VERSION,
+    HintedSkill, ParentSession, Question, QuestionKind, RecordedAnswer, RecordedVerdict, RunLimits,
+    SkillHint, SkillListing, StampedEvent, Started, VERSION,
 };
 pub use message::{
     Image, Message, MessagePart, MessageRole, Messages, ProviderData, ToolCall, ToolResult,
@@ -30,5 +30,5 @@ pub use message::{
 pub use request::{
     Delta, Effort, Reply, Request, RequestOptions, StopReason, ToolChoice, ToolDeclaration,
 };
-pub use run::{CallState, FoldError, OpenCall, Run, RunStep};
+pub use run::{AskedQuestion, CallState, FoldError, OpenCall, QuestionAnswer, Run, RunStep};
 pub use usage::{RunBudget, RunLimit, Spent, TokenUsage};

@@ -6,7 +6,10 @@ use prowess_spec::tokens;
 use serde_json::Value;
 
 use crate::compact::{self, CompactPlan};
-use crate::event::{ActiveSkill, Ending, Event, FailureKind, StampedEvent, Started, VERSION};
+use crate::event::{
+    ActiveSkill, Ending, Event, FailureKind, Question, RecordedAnswer, StampedEvent, Started,
+    VERSION,
+};
 use crate::message::{Message, MessagePart, MessageRole, Messages, ToolCall, ToolResult, text_of};
 use crate::request::{Reply, Request, RequestOptions, StopReason, ToolDeclaration};
 use crate::usage::{RunLimit, Spent};
@@ -50,6 +53,10 @@ pub struct Run {
     /// `true` if the activation of a skill was started.
     activated: bool,
     repeated: Option<(Signature, u32)>,
+    /// The questions about open calls, oldest first.
+    questions: Vec<AskedQuestion>,
+    /// The number of questions so far.
+    asked: u32,
     ending: Option<Ending>,
 }
 
@@ -62,6 +69,26 @@ pub struct OpenCall {
     pub call: ToolCall,
     /// The progress of the call.
     pub state: CallState,
+}
+
+/// A question about an open call, with its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedQuestion {
+    /// The question.
+    pub question: Question,
+    /// The answer; `None` if it is open.
+    pub answer: Option<QuestionAnswer>,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuestionAnswer {
+    /// The answer.
+    pub answer: RecordedAnswer,
+    /// The reason that the person gave.
+    pub because: Option<String>,
+    /// The person, or the place of the answer.
+    pub who: Box<str>,
 }
 
 /// The progress of a call.
@@ -85,6 +112,9 @@ pub enum RunStep {
     AskModel,
     /// Run these tool calls and store their results.
     CallTools(Vec<OpenCall>),
+    /// Activate the skill of the run. A person was asked about one of its commands before any of
+    /// them ran.
+    Activate,
     /// Store this note for the model, then continue.
     Remind(String),
     /// Store that long tool results before this message are removed.
@@ -165,6 +195,10 @@ impl Run {
             }
             Event::CallStarted { call, .. } => self.check_open(call),
             Event::CallEnded { result, .. } => self.check_open(&result.call),
+            Event::Questioned(question) => match &question.call {
+                Some(call) => self.check_open(call),
+                None => Ok(()),
+            },
             Event::Pruned { before } => self.check_there(*before),
             Event::Compacted { before, .. } => {
                 self.check_there(*before)?;
@@ -173,6 +207,7 @@ impl Run {
             Event::Started(_)
             | Event::ActivationStarted { .. }
             | Event::Asked { .. }
+            | Event::Answered { .. }
             | Event::Decided(_)
             | Event::HookFired { .. }
             | Event::Listed(_)
@@ -193,6 +228,7 @@ impl Run {
                 ..
             } => {
                 self.spent.usage += usage.unwrap_or_default();
+                self.questions.clear();
                 self.push_user(parts.iter().cloned());
                 self.load(loaded);
                 self.reset_limits();
@@ -238,7 +274,26 @@ impl Run {
                 self.load(loaded);
                 self.submitted = submitted.clone().or(self.submitted.take());
                 self.misfits += u32::from(&*result.name == SUBMIT && result.is_error);
+                let is_other =
+                    |asked: &AskedQuestion| asked.question.call != Some(result.call.clone());
+                self.questions.retain(is_other);
                 self.ended(result.clone());
+            }
+            Event::Questioned(question) => self.questioned(question),
+            Event::Answered {
+                question,
+                answer,
+                because,
+                who,
+            } => {
+                let mut asked = self.questions.iter_mut();
+                if let Some(asked) = asked.find(|asked| asked.question.id == *question) {
+                    asked.answer.get_or_insert_with(|| QuestionAnswer {
+                        answer: *answer,
+                        because: because.clone(),
+                        who: who.clone(),
+                    });
+                }
             }
             Event::Pruned { before } => self.prune(*before),
             Event::Compacted {
@@ -268,7 +323,20 @@ impl Run {
                     started.limits.budget = *budget;
                 }
             }
-            Event::Ended { ending } => self.ending = Some(ending.clone()),
+            Event::Ended { ending } => {
+                if let Ending::Waiting { questions } = ending {
+                    let asked = self.questions.iter();
+                    let own = asked.filter(|asked| questions.contains(&asked.question.id));
+                    let calls: Vec<_> = own.map(|asked| asked.question.call.clone()).collect();
+                    for call in calls {
+                        self.start_again(call.as_deref());
+                    }
+                } else {
+                    // The inbox drops open questions of a session that ends.
+                    self.questions.retain(|asked| asked.answer.is_some());
+                }
+                self.ending = Some(ending.clone());
+            }
         }
         Ok(())
     }
@@ -332,12 +400,51 @@ impl Run {
         self.unanswered()
     }
 
+    /// Returns the questions about open calls, oldest first.
+    pub fn questions(&self) -> &[AskedQuestion] {
+        &self.questions
+    }
+
+    /// Returns the number of questions so far.
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
+    /// Adds a question. It replaces open questions about the same call: the call has changed.
+    fn questioned(&mut self, question: &Question) {
+        self.asked = self.asked.saturating_add(1);
+        self.questions
+            .retain(|asked| asked.answer.is_some() || asked.question.call != question.call);
+        self.questions.push(AskedQuestion {
+            question: question.clone(),
+            answer: None,
+        });
+        self.start_again(question.call.as_deref());
+    }
+
+    /// Makes a call that waits for an answer new again, or an activation if `call` is `None`. What
+    /// ran before the question has ended, and the action itself has not begun.
+    fn start_again(&mut self, call: Option<&str>) {
+        let Some(call) = call else {
+            // All commands are judged before the first one runs.
+            self.activated = false;
+            return;
+        };
+        let mut open = self.open.iter_mut();
+        if let Some(open) = open.find(|open| *open.call.id == *call)
+            && let CallState::Interrupted { .. } = open.state
+        {
+            open.state = CallState::New;
+        }
+    }
+
     /// Returns the next step of a conversation without messages. A conversation waits for its first
     /// one; a run that stopped before that cannot continue, because its task was not stored.
     fn without_messages(&self) -> RunStep {
         let started = self.started.as_deref();
         let skill = started.and_then(|started| started.skill.as_deref());
         let (kind, message) = match skill {
+            Some(_) if !self.activated && !self.questions.is_empty() => return RunStep::Activate,
             Some(skill) if self.activated => (
                 FailureKind::Skill,
                 format!(

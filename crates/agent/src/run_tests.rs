@@ -19,6 +19,7 @@ fn started(limits: RunLimits, result: Option<Value>) -> Event {
         effort: None,
         parent: None,
         skill: None,
+        arguments: None,
         result,
         tools: None,
         agents: Vec::new(),
@@ -91,6 +92,158 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
         milliseconds: 1,
     })
     .unwrap();
+}
+
+fn question(run: &mut Run, id: &str, call: Option<&str>, digest: &str) {
+    let question = Question {
+        id: id.into(),
+        call: call.map(Into::into),
+        digest: digest.into(),
+        what: "mkdir made".into(),
+        reason: "no rule allows it".into(),
+        skill: None,
+        agent: None,
+        kind: crate::QuestionKind::Approval,
+    };
+    run.apply(&Event::Questioned(Box::new(question))).unwrap();
+}
+
+fn begin_call(run: &mut Run, call: &str) {
+    let event = Event::CallStarted {
+        call: call.into(),
+        read_only: false,
+        child: None,
+    };
+    run.apply(&event).unwrap();
+}
+
+fn answer_question(run: &mut Run, id: &str, answer: RecordedAnswer, who: &str) {
+    let event = Event::Answered {
+        question: id.into(),
+        answer,
+        because: None,
+        who: who.into(),
+    };
+    run.apply(&event).unwrap();
+}
+
+fn states(run: &Run) -> Vec<CallState> {
+    run.open_calls().iter().map(|open| open.state).collect()
+}
+
+#[test]
+fn question_makes_a_started_call_new_again() {
+    let mut run = begun(RunLimits::default(), None);
+    say(&mut run, "go");
+    reply(
+        &mut run,
+        vec![call("c1", "bash", json!({})), call("c2", "bash", json!({}))],
+    );
+    begin_call(&mut run, "c1");
+    begin_call(&mut run, "c2");
+    let interrupted = CallState::Interrupted { read_only: false };
+    question(&mut run, "q1", Some("c1"), "d1");
+    assert_eq!(states(&run), [CallState::New, interrupted]);
+    assert_eq!(run.questions().len(), 1);
+    answer_question(&mut run, "q1", RecordedAnswer::Once, "ada");
+    answer_question(&mut run, "q1", RecordedAnswer::No, "bob");
+    assert_eq!(states(&run)[0], CallState::New, "it is judged again");
+    let first = run.questions()[0].answer.clone().unwrap();
+    assert_eq!((first.answer, &*first.who), (RecordedAnswer::Once, "ada"));
+    begin_call(&mut run, "c1");
+    assert_eq!(states(&run)[0], interrupted);
+    answer(&mut run, "c1", "done");
+    assert!(run.questions().is_empty(), "the call ended");
+    let unknown = Question {
+        call: Some("c1".into()),
+        ..first_question()
+    };
+    let refused = run.check(&Event::Questioned(Box::new(unknown)));
+    assert_eq!(refused, Err(FoldError::NoSuchCall { call: "c1".into() }));
+}
+
+fn first_question() -> Question {
+    let mut run = begun(RunLimits::default(), None);
+    question(&mut run, "q0", None, "d0");
+    run.questions()[0].question.clone()
+}
+
+#[test]
+fn changed_question_replaces_the_open_one() {
+    let mut run = begun(RunLimits::default(), None);
+    say(&mut run, "go");
+    reply(&mut run, vec![call("c1", "bash", json!({}))]);
+    question(&mut run, "q1", Some("c1"), "d1");
+    answer_question(&mut run, "q1", RecordedAnswer::Once, "ada");
+    question(&mut run, "q2", Some("c1"), "d2");
+    question(&mut run, "q3", Some("c1"), "d3");
+    let ids: Vec<&str> = run
+        .questions()
+        .iter()
+        .map(|asked| &*asked.question.id)
+        .collect();
+    assert_eq!(
+        (ids, run.asked()),
+        (vec!["q1", "q3"], 3),
+        "answered questions are kept"
+    );
+}
+
+#[test]
+fn waiting_run_continues_with_its_open_calls() {
+    let mut run = begun(RunLimits::default(), None);
+    say(&mut run, "go");
+    reply(&mut run, vec![call("c1", "bash", json!({}))]);
+    question(&mut run, "q1", Some("c1"), "d1");
+    let ending = Ending::Waiting {
+        questions: vec!["q1".into()],
+    };
+    run.apply(&Event::Ended {
+        ending: ending.clone(),
+    })
+    .unwrap();
+    assert_eq!(run.next(), RunStep::Done(ending));
+    let resumed = Event::Resumed {
+        budget: None,
+        unloaded: Vec::new(),
+    };
+    run.apply(&resumed).unwrap();
+    assert!(matches!(run.next(), RunStep::CallTools(calls) if calls.len() == 1));
+    assert_eq!(run.questions().len(), 1, "it is still open");
+    // It is judged again, finds the same open question, and waits again.
+    begin_call(&mut run, "c1");
+    let ending = Ending::Waiting {
+        questions: vec!["q1".into()],
+    };
+    run.apply(&Event::Ended { ending }).unwrap();
+    assert_eq!(states(&run), [CallState::New]);
+    run.apply(&Event::Ended {
+        ending: Ending::Cancelled,
+    })
+    .unwrap();
+    assert!(run.questions().is_empty(), "no answer is expected any more");
+}
+
+#[test]
+fn question_during_activation_lets_it_start_again() {
+    let Event::Started(mut first) = started(RunLimits::default(), None) else {
+        unreachable!()
+    };
+    first.skill = Some("deploy".into());
+    let mut run = Run::default();
+    run.apply(&Event::Started(first)).unwrap();
+    let activation = Event::ActivationStarted {
+        skill: "deploy".into(),
+        digest: "d".into(),
+        arguments: None,
+    };
+    run.apply(&activation).unwrap();
+    question(&mut run, "q1", None, "d1");
+    assert_eq!(run.next(), RunStep::Activate);
+    answer_question(&mut run, "q1", RecordedAnswer::Once, "ada");
+    assert_eq!(run.next(), RunStep::Activate);
+    run.apply(&activation).unwrap();
+    assert!(matches!(run.next(), RunStep::End(Ending::Failed { .. })));
 }
 
 /// Checks that each call has its result in the next message and that roles alternate.

@@ -54,6 +54,8 @@ Use:
   chat                     Chat with a model that has your skills
   agent list|run|...       List, show, run and chat with agents and teams
   session list|show|...    List, show and resume sessions
+  questions                List what sessions wait for
+  answer ID yes|no         Answer a question; its session continues
   exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
   mcp [config|list]        Serve skills over MCP, and use MCP servers
   tool list|call           List and call the tools available to models
@@ -180,6 +182,8 @@ pub(crate) enum Command {
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
     Session(commands::session::SessionArgs),
+    Questions(commands::questions::QuestionsArgs),
+    Answer(commands::answer::AnswerArgs),
     Demo(commands::demo::DemoArgs),
     Mcp(commands::mcp::McpArgs),
     Exec(commands::exec::ExecArgs),

@@ -57,6 +57,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "COLUMNS",
         "Width of the terminal, overriding the detected width",
     ),
+    ("USER", "Name that `prowess answer` records with an answer"),
 ];
 
 /// Arguments, folders and variables of the process.
@@ -157,6 +158,16 @@ impl Environment {
             is_named: self.config_file.is_some(),
             planck: self.planck.clone(),
         }
+    }
+
+    /// Returns the name of the user, for records.
+    pub(crate) fn user(&self) -> String {
+        let value = |wanted: &str| {
+            let mut all = self.variables.iter();
+            let (_, value) = all.find(|(name, _)| name.to_str() == Some(wanted))?;
+            value.to_str().filter(|value| !value.is_empty())
+        };
+        value("USER").unwrap_or("user").to_owned()
     }
 
     /// Returns the cache folder, or `None` without a home folder.

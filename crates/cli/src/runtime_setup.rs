@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure, Printer};
 use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
+use prowess::policy::Unattended;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{
@@ -46,6 +47,8 @@ pub(crate) struct Setup {
     pub config_file: Option<PathBuf>,
     /// Looks up a variable.
     pub variables: Variables,
+    /// `true` if sessions are stored on disk, so that another process can continue them.
+    pub keeps_sessions: bool,
     /// The folder of markers. See [`Registry::settle`](prowess::Registry::settle).
     pub markers: Option<PathBuf>,
 }
@@ -141,6 +144,14 @@ impl ModelArgs {
     }
 }
 
+/// Arguments for prompts that no terminal can answer.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct WaitArgs {
+    /// Without a terminal, deny what needs approval instead of waiting for `prowess answer`
+    #[arg(long, help_heading = "Permissions")]
+    pub no_wait: bool,
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -212,8 +223,8 @@ impl Setup {
         };
         let teams = library.config.team_folders.iter();
         let teams = teams.map(|folder| (folder.scope, folder.path.clone()));
-        let agents = AgentLibrary::new(environment.place(), Arc::new(trust))
-            .with_teams(teams.collect());
+        let agents =
+            AgentLibrary::new(environment.place(), Arc::new(trust)).with_teams(teams.collect());
         services.agents = Some(Arc::new(agents));
         Ok(Self {
             services,
@@ -222,6 +233,7 @@ impl Setup {
             paths,
             config_file: environment.settings().user,
             variables: variables(environment),
+            keeps_sessions: environment.store_file().is_some(),
             markers: environment
                 .state_folder()
                 .map(|folder| folder.join("watch")),
@@ -337,6 +349,17 @@ impl Setup {
                 &format!("to run your own, use {}", wording::tick(own)),
             );
         }
+    }
+
+    /// Sets what sessions do if no terminal can answer a prompt. A session that is not stored cannot
+    /// wait.
+    pub(crate) fn wait(&mut self, args: &WaitArgs) {
+        let configured = self.config.unattended.unwrap_or(Unattended::Wait);
+        self.settings.unattended = if args.no_wait || !self.keeps_sessions {
+            Unattended::Deny
+        } else {
+            configured
+        };
     }
 
     /// Applies the flags that give permissions.

@@ -24,7 +24,7 @@ use prowess_catalog::{Precedence, SkillGrant, VisibilityOverride};
 use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::LintProfile;
 use prowess_policy::profile::Strength;
-use prowess_policy::{PermissionMode, PermissionRules};
+use prowess_policy::{PermissionMode, PermissionRules, Unattended};
 use prowess_registry::fs::skill_folders;
 use serde_json::{Value, json};
 
@@ -96,6 +96,8 @@ pub struct Config {
     pub permissions: PermissionRules,
     /// `permissions.skill-commands`: `false` disables commands in skills
     pub skill_commands: Option<bool>,
+    /// `permissions.unattended`
+    pub unattended: Option<Unattended>,
     /// `permissions.confine`: `true` restricts a skill to its `allowed-tools`
     pub confine: Option<bool>,
     /// `sandbox.strength`
@@ -177,6 +179,7 @@ impl Config {
                 all
             },
             skill_commands: self.skill_commands.or(base.skill_commands),
+            unattended: self.unattended.or(base.unattended),
             confine: self.confine.or(base.confine),
             sandbox: self.sandbox.or(base.sandbox),
             program_folders: base
@@ -485,6 +488,10 @@ pub fn schema() -> Value {
         (
             "/properties/permissions/properties/mode/enum".to_owned(),
             PermissionMode::ALL.map(PermissionMode::as_str).to_vec(),
+        ),
+        (
+            "/properties/permissions/properties/unattended/enum".to_owned(),
+            Unattended::ALL.map(Unattended::as_str).to_vec(),
         ),
         (
             "/properties/sandbox/properties/strength/enum".to_owned(),

@@ -7,7 +7,7 @@ use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
 use prowess_lint::LintProfile;
 use prowess_lint::rules::{self, RULES};
 use prowess_policy::profile::Strength;
-use prowess_policy::{Effect, PermissionMode, RuleSource};
+use prowess_policy::{Effect, PermissionMode, RuleSource, Unattended};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -46,7 +46,15 @@ const MAX_HINT_SKILLS: usize = 20;
 /// Maximum of `prompt.last-used`.
 const MAX_LAST_USED: usize = 100;
 const AGENT_KEYS: [&str; 3] = ["skills", "deny", "tools"];
-const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
+const PERMISSION_KEYS: [&str; 7] = [
+    "mode",
+    "allow",
+    "ask",
+    "deny",
+    "unattended",
+    "skill-commands",
+    "confine",
+];
 const SANDBOX_KEYS: [&str; 4] = ["path", "strength", "timeout", "write"];
 const TOOLS_KEYS: [&str; 1] = ["skill"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
@@ -319,6 +327,13 @@ impl Reader {
                 "allow" => self.permission(value, Effect::Allow),
                 "ask" => self.permission(value, Effect::Ask),
                 "deny" => self.permission(value, Effect::Deny),
+                "unattended" => {
+                    let words = Unattended::ALL.map(Unattended::as_str);
+                    let word = self.word(value, "unattended", &words);
+                    self.config.unattended = word.and_then(|word| Unattended::parse(&word));
+                    self.own_settings_only(key.span(), "unattended");
+                    self.config.unattended.take_if(|_| self.is_project);
+                }
                 // A project may disable commands and confine skills, not the reverse.
                 "skill-commands" => {
                     let wanted = self.boolean(value, "skill-commands");
@@ -678,6 +693,11 @@ mod tests {
             [std::path::PathBuf::from("~/data")]
         );
         assert_eq!(config.permissions.all().len(), 2);
+        let unattended = "[permissions]\nunattended = 'deny'\n";
+        assert_eq!(check(unattended, &[]).unattended, Some(Unattended::Deny));
+        check("[permissions]\nunattended = 'never'\n", &["`unattended`"]);
+        let (config, report) = read("prowess.toml", unattended.to_owned(), true);
+        assert_eq!((config.unattended, report.diagnostics.len()), (None, 1));
         // The same file in a project loosens nothing.
         let (config, report) = read("prowess.toml", text.to_owned(), true);
         assert_eq!((config.mode, config.sandbox), (None, None));

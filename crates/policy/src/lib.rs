@@ -21,7 +21,7 @@ pub use approved::{Approved, Command, Plan};
 pub use decision::{CitedRule, Decision, Remedy, Verdict};
 pub use gate::{BoundScript, Gate, GateOutcome, Pending};
 pub use grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
-pub use mode::PermissionMode;
+pub use mode::{PermissionMode, Unattended};
 pub use path_pattern::WorkspacePaths;
 pub use profile::Profile;
 pub use request::{Actor, GateAction, SkillAction, SkillActor};

@@ -45,3 +45,31 @@ impl PermissionMode {
         Self::ALL.into_iter().find(|mode| mode.as_str() == word)
     }
 }
+
+/// The reaction of a session to a prompt that no user can answer now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unattended {
+    /// The request is denied, and the session continues.
+    #[default]
+    Deny,
+    /// The session ends as waiting. It continues when the question is answered.
+    Wait,
+}
+
+impl Unattended {
+    /// All reactions.
+    pub const ALL: [Self; 2] = [Self::Deny, Self::Wait];
+
+    /// Returns the word used in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// Parses the word used in settings.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == word)
+    }
+}

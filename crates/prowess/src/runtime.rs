@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{Precedence, Visibility};
 use prowess_config::Config;
-use prowess_policy::PermissionRules;
+use prowess_policy::{PermissionRules, Unattended};
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
@@ -362,6 +362,22 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.services.approver = approver;
+        self
+    }
+
+    /// Sets what sessions do if the approver has no user to ask. The default is to deny. With
+    /// [`Unattended::Wait`] a run ends as [`Ending::Waiting`](crate::Ending::Waiting), and continues
+    /// after [`SessionStore::answer`] with [`Runtime::resume`], in this process or another one.
+    ///
+    /// ```
+    /// use prowess::policy::Unattended;
+    ///
+    /// let builder = prowess::Runtime::builder().unattended(Unattended::Wait);
+    /// # drop(builder);
+    /// ```
+    #[must_use]
+    pub fn unattended(mut self, unattended: Unattended) -> Self {
+        self.settings.unattended = unattended;
         self
     }
 

@@ -19,6 +19,7 @@ use crate::journal::blocking;
 use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, one_line, toolset};
 use crate::subrun::{MAX_DEPTH, finish, not_started};
+use crate::user_message::Prompts;
 
 /// Default number of model turns of an agent that another one starts.
 const MAX_TURNS: u32 = 50;
@@ -229,13 +230,16 @@ impl Session {
         .await?;
         let activated = match snapshot {
             None => Err("no such skill, or it cannot be read".to_owned()),
-            Some(snapshot) => match self.activate(&snapshot, Arguments::none(), cancel).await {
-                Ok(activation) => Ok(activation),
-                Err(error @ (RuntimeError::Store(_) | RuntimeError::Cancelled { .. })) => {
-                    return Err(error);
+            Some(snapshot) => {
+                let activated = self.activate(&snapshot, Arguments::none(), Prompts::Now, cancel);
+                match activated.await {
+                    Ok(activation) => Ok(activation),
+                    Err(error @ (RuntimeError::Store(_) | RuntimeError::Cancelled { .. })) => {
+                        return Err(error);
+                    }
+                    Err(error) => Err(error.to_string()),
                 }
-                Err(error) => Err(error.to_string()),
-            },
+            }
         };
         match activated {
             Ok(activation) => {

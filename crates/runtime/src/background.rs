@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use prowess_agent::Event;
+use prowess_tools::Unattended;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,9 @@ impl Session {
         sub: SubRun,
         cancel: &CancellationToken,
     ) {
-        let (engine, context) = (self.engine.clone(), self.confined());
+        let (engine, mut context) = (self.engine.clone(), self.confined());
+        // The call is answered at once, so that no answer could continue it later.
+        context.settings.unattended = Unattended::Deny;
         let (name, cancel): (Box<str>, _) = (name.into(), cancel.child_token());
         self.background.running.spawn(async move {
             let ended = Box::pin(subrun::run_in(&engine, &context, sub, &cancel)).await;

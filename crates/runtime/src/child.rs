@@ -1,13 +1,31 @@
 //! Runs that a tool call starts in a conversation of their own.
 
-use prowess_agent::ToolCall;
+use std::sync::Arc;
+use std::time::Instant;
+
+use prowess_agent::{Ending, EndingKind, Event, Run, StampedEvent, Started, ToolCall};
+use prowess_traits::{SessionError, SessionQuery, SessionStore};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::agent_run::{self, AgentStart};
 use crate::error::RuntimeError;
+use crate::journal::blocking;
 use crate::outcome::FinishedRun;
 use crate::session::Session;
-use crate::subrun::{self, SubRun};
+use crate::subrun::{self, MAX_DEPTH, SubRun};
+
+/// The number of the latest sub-runs among which the one of an interrupted call is searched. Other
+/// sub-runs can only be newer if they run in the background.
+const MAX_SEARCHED: usize = 64;
+
+/// A sub-run of an interrupted call, as it was recorded.
+#[derive(Debug)]
+pub(crate) struct StoredChild {
+    id: Box<str>,
+    started: Started,
+    run: Run,
+}
 
 /// A run that a tool call starts.
 #[derive(Debug)]
@@ -50,4 +68,152 @@ impl Session {
             }
         }
     }
+
+    /// Returns the sub-run that an interrupted call has started; `None` if it did nothing yet.
+    pub(crate) async fn child_of(
+        &self,
+        call: &ToolCall,
+    ) -> Result<Option<StoredChild>, RuntimeError> {
+        let (store, parent) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
+        let call = call.id.clone();
+        let found = blocking(move || {
+            let query = SessionQuery {
+                project: None,
+                parent: Some(parent),
+                limit: MAX_SEARCHED,
+            };
+            for child in store.list(&query)? {
+                let events = store.events(&child.id)?;
+                let Some(Event::Started(started)) = events.first().map(|first| &first.event) else {
+                    continue;
+                };
+                let by = started.parent.as_ref().and_then(|it| it.call.as_ref());
+                if by != Some(&call) {
+                    continue;
+                }
+                let has_begun = events.iter().any(|stamped| {
+                    matches!(
+                        stamped.event,
+                        Event::Said { .. }
+                            | Event::ActivationStarted { .. }
+                            | Event::Questioned(_)
+                            | Event::Ended { .. }
+                    )
+                });
+                return Ok(has_begun.then_some((child.id, events)));
+            }
+            Ok::<_, SessionError>(None)
+        })
+        .await??;
+        let Some((id, events)) = found else {
+            return Ok(None);
+        };
+        let run = Run::replay(&events).map_err(|fault| RuntimeError::Fold {
+            session: id.clone(),
+            fault,
+        })?;
+        let started = run.started().cloned().unwrap_or_default();
+        Ok(Some(StoredChild { id, started, run }))
+    }
+
+    /// Ends the sub-runs that wait for an answer: the calls that started them get other results.
+    pub(crate) async fn withdraw_children(&self) -> Result<(), RuntimeError> {
+        let (store, id) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
+        let at = self.engine.services().clock.now();
+        Ok(blocking(move || withdraw(&*store, &id, at, 0)).await??)
+    }
+
+    /// Continues the sub-run of an interrupted call, or takes its result if it has ended, and records
+    /// the result of the call.
+    pub(crate) async fn continue_child(
+        &mut self,
+        call: &ToolCall,
+        child: StoredChild,
+        cancel: &CancellationToken,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        // The sub-run had effects; a question of a hook after it cannot repeat the call.
+        self.journal.decisions.commit();
+        let began = Instant::now();
+        let started = &child.started;
+        let agent = started.agent.as_ref().map(|agent| agent.name.clone());
+        let name = started.skill.clone().or(agent);
+        let name = name.unwrap_or_else(|| started.title.as_str().into());
+        let finished = self.resume_child(child, cancel).await;
+        match self.child_result(call, &name, finished)? {
+            Some((result, usage)) => self.forked(call, result, usage, began, span).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a recorded sub-run to its end, with at most the permissions of this session.
+    async fn resume_child(
+        &mut self,
+        child: StoredChild,
+        cancel: &CancellationToken,
+    ) -> Result<FinishedRun, RuntimeError> {
+        let StoredChild { id, run, started } = child;
+        if let Some(ending) = run
+            .ending()
+            .filter(|ending| !matches!(ending, Ending::Waiting { .. }))
+        {
+            let text = run.answer();
+            return Ok(FinishedRun {
+                session: id,
+                ending: subrun::ended_as(ending.clone(), &text),
+                text,
+                spent: *run.spent(),
+            });
+        }
+        let mut context = self.confined();
+        if started.agent.is_some() && started.skill.is_none() {
+            // An agent is not limited to what the agent of this session replaced.
+            if let Some(outside) = &self.outside {
+                outside.restore(&mut context);
+            }
+        }
+        let resumed = Session::resume_within(&self.engine, &context, &id, None);
+        let mut session = Box::pin(resumed).await?;
+        let pause = Box::pin(session.proceed(cancel)).await?;
+        subrun::finish(session, pause).await
+    }
+}
+
+/// Ends the sub-runs of a session that wait for an answer, and those below them. One that another
+/// process continues is left alone.
+fn withdraw(
+    store: &dyn SessionStore,
+    parent: &str,
+    at: i64,
+    depth: u8,
+) -> Result<(), SessionError> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    let query = SessionQuery {
+        project: None,
+        parent: Some(parent.into()),
+        limit: MAX_SEARCHED,
+    };
+    for child in store.list(&query)? {
+        if child.ending != Some(EndingKind::Waiting) {
+            continue;
+        }
+        withdraw(store, &child.id, at, depth + 1)?;
+        let lease = match store.take(&child.id) {
+            Ok(lease) => lease,
+            Err(SessionError::InUse { .. } | SessionError::NotFound { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let ended = StampedEvent {
+            at,
+            event: Event::Ended {
+                ending: Ending::Cancelled,
+            },
+        };
+        let written = store.append(&lease, &[ended]);
+        store.release(lease);
+        written?;
+    }
+    Ok(())
 }

@@ -1,22 +1,87 @@
-//! Stores permission decisions before they take effect.
+//! Stores permission decisions before they take effect, and the start of a call with the first one
+//! that allows something.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use prowess_agent::{DecidedBy, DecisionRecord, Event, RecordedAnswer, RecordedVerdict};
-use prowess_policy::{ApprovalAnswer, RuleSource, Verdict};
-use prowess_traits::{DecisionRecorder, RecordError, RecordedDecision, SessionError};
+use prowess_agent::{
+    AskedQuestion, DecidedBy, DecisionRecord, Event, Question, QuestionAnswer, QuestionKind,
+    RecordedAnswer, RecordedVerdict, Run, StampedEvent,
+};
+use prowess_policy::{ApprovalAnswer, CitedRule, RuleSource, Verdict};
+use prowess_traits::{
+    Answer, AnswerOutcome, ApprovalRequest, DecisionRecorder, QuestionState, RecordError,
+    RecordedDecision, SessionError,
+};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::journal::JournalHandle;
 
-/// Stores the decisions of a session. Tools decide on blocking threads while the session waits for
-/// them, so a decision is written on the thread that made it.
+/// Stores the decisions and questions of a session. Tools decide on blocking threads while the
+/// session waits for them, so a decision is written on the thread that made it.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionLog {
     journal: OnceLock<JournalHandle>,
-    /// The call that the session is working on.
-    call: Mutex<Option<Box<str>>>,
+    /// The call or activation that the session is working on.
+    work: Mutex<Work>,
+    /// Events that the state of the session does not have yet.
+    recorded: Mutex<Vec<StampedEvent>>,
     /// The error of a decision that could not be stored.
     failure: Mutex<Option<SessionError>>,
+}
+
+/// The call or activation that a session is working on.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// The id of the call; `None` for an activation.
+    call: Option<Box<str>>,
+    /// The name of the tool.
+    tool: Box<str>,
+    /// The input of the tool.
+    input: Value,
+    /// The questions about it so far.
+    questions: Vec<AskedQuestion>,
+    /// The number of questions that the session has asked.
+    asked: u32,
+    /// `true` if questions are recorded: the work can be done again after the answer.
+    is_repeatable: bool,
+    /// The event that announces the first effect.
+    start: Option<Event>,
+    is_started: bool,
+    /// The questions that it waits for. Nothing is decided or done any more.
+    waiting: Vec<Box<str>>,
+    /// The person who gave the last answer.
+    who: Option<Box<str>>,
+}
+
+impl Work {
+    /// Returns a call of a run, or an activation if `call` is `None`.
+    pub(crate) fn new(run: &Run, call: Option<&str>, tool: &str, input: Value) -> Self {
+        let asked = run.questions().iter();
+        let about = asked.filter(|asked| asked.question.call.as_deref() == call);
+        Self {
+            call: call.map(Into::into),
+            tool: tool.into(),
+            input,
+            questions: about.cloned().collect(),
+            asked: run.asked(),
+            is_repeatable: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// The result of recording a question.
+#[derive(Debug)]
+pub(crate) enum Asking {
+    /// Questions are not recorded now.
+    Unrecorded,
+    /// It has an answer.
+    Answered(QuestionAnswer),
+    /// It is recorded under this id, and open.
+    Open(Box<str>),
+    /// It cannot be asked: the work waits for another answer, or the store failed.
+    Refused,
 }
 
 impl DecisionLog {
@@ -26,9 +91,62 @@ impl DecisionLog {
         let _ = self.journal.set(journal);
     }
 
-    /// Sets the call that the next decisions are about.
-    pub(crate) fn set_call(&self, call: Option<&str>) {
-        *lock(&self.call) = call.map(Into::into);
+    /// Begins a call or an activation.
+    pub(crate) fn begin(&self, work: Work) {
+        *lock(&self.work) = work;
+    }
+
+    /// Sets the event that announces the first effect. It is written with the first decision that
+    /// allows something, or by [`DecisionRecorder::starting`].
+    pub(crate) fn announce(&self, start: Event) {
+        let mut work = lock(&self.work);
+        (work.start, work.is_started) = (Some(start), false);
+    }
+
+    /// Returns the event that announces the first effect, unless it was written.
+    pub(crate) fn unwritten_start(&self) -> Option<Event> {
+        let work = lock(&self.work);
+        work.start.clone().filter(|_| !work.is_started)
+    }
+
+    /// Returns `true` if the first effect has an event that announces it.
+    pub(crate) fn is_announced(&self) -> bool {
+        lock(&self.work).start.is_some()
+    }
+
+    /// Notes that the session has written the start itself.
+    pub(crate) fn set_started(&self) {
+        lock(&self.work).is_started = true;
+    }
+
+    /// Sets the input that hooks have left for the tool.
+    pub(crate) fn set_input(&self, input: &Value) {
+        lock(&self.work).input.clone_from(input);
+    }
+
+    /// Notes that the work had an effect, so that it cannot be done again after a question.
+    pub(crate) fn commit(&self) {
+        lock(&self.work).is_repeatable = false;
+    }
+
+    /// Returns the questions that the work waits for.
+    pub(crate) fn waiting(&self) -> Vec<Box<str>> {
+        lock(&self.work).waiting.clone()
+    }
+
+    /// Ends the work. Returns the questions that it waits for.
+    pub(crate) fn end(&self) -> Vec<Box<str>> {
+        std::mem::take(&mut *lock(&self.work)).waiting
+    }
+
+    /// Makes the work wait for an answer.
+    pub(crate) fn wait_for(&self, questions: impl IntoIterator<Item = Box<str>>) {
+        lock(&self.work).waiting.extend(questions);
+    }
+
+    /// Returns the events that were recorded since the last call and change the state of the session.
+    pub(crate) fn take_recorded(&self) -> Vec<StampedEvent> {
+        std::mem::take(&mut *lock(&self.recorded))
     }
 
     /// Returns the error of a decision that could not be stored since the last check. The action was
@@ -36,24 +154,204 @@ impl DecisionLog {
     pub(crate) fn check(&self) -> Result<(), SessionError> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
+
+    /// Records a question before it is asked, unless it was asked already.
+    pub(crate) fn ask(&self, request: &ApprovalRequest<'_>, agent: Option<&str>) -> Asking {
+        let mut work = lock(&self.work);
+        if !work.waiting.is_empty() {
+            return Asking::Refused;
+        }
+        let Some(journal) = self.journal.get().filter(|_| work.is_repeatable) else {
+            return Asking::Unrecorded;
+        };
+        let digest = digest(&work, request);
+        let known = work
+            .questions
+            .iter()
+            .position(|asked| asked.question.digest == digest);
+        if let Some(known) = known {
+            let asked = &work.questions[known];
+            if let Some(answer) = asked.answer.clone() {
+                work.who = Some(answer.who.clone());
+                return Asking::Answered(answer);
+            }
+            let id = asked.question.id.clone();
+            return match journal.sessions().question(&id).map(|found| found.state) {
+                Ok(QuestionState::Answered(answer)) => self.settle(&mut work, &id, answer),
+                Ok(QuestionState::Open | QuestionState::Gone { .. }) => Asking::Open(id),
+                Err(error) => self.fail(error),
+            };
+        }
+        work.asked = work.asked.saturating_add(1);
+        let question = Question {
+            id: format!("{}-{}", journal.id(), work.asked).into(),
+            call: work.call.clone(),
+            digest,
+            what: request.what.to_owned(),
+            reason: request.decision.explain(),
+            skill: request.skill.map(Into::into),
+            agent: agent.map(Into::into),
+            kind: QuestionKind::Approval,
+        };
+        let id = question.id.clone();
+        let event = Event::Questioned(Box::new(question.clone()));
+        if let Err(error) = self.write(vec![event]) {
+            return error.map_or(Asking::Refused, |error| self.fail(error));
+        }
+        // What ran before the question has ended, so the call starts again after the answer.
+        work.is_started = false;
+        work.questions.push(AskedQuestion {
+            question,
+            answer: None,
+        });
+        Asking::Open(id)
+    }
+
+    /// Records the answer that the approver of the program gave, unless another one was first.
+    /// Returns the answer that counts; `None` if it could not be stored.
+    pub(crate) fn answered(&self, id: &str, answer: Answer) -> Option<QuestionAnswer> {
+        let mut work = lock(&self.work);
+        let journal = self.journal.get()?;
+        let counts = match journal.sessions().answer(id, &answer) {
+            Ok(AnswerOutcome::Stored | AnswerOutcome::Gone { .. }) => answer,
+            Ok(AnswerOutcome::AlreadyAnswered(first)) => first,
+            Err(error) => {
+                self.fail(error);
+                return None;
+            }
+        };
+        match self.settle(&mut work, id, counts) {
+            Asking::Answered(answer) => Some(answer),
+            Asking::Unrecorded | Asking::Open(_) | Asking::Refused => None,
+        }
+    }
+
+    /// Records the answer to a question.
+    fn settle(&self, work: &mut Work, id: &str, answer: Answer) -> Asking {
+        let answer = QuestionAnswer {
+            answer: answer.answer,
+            because: answer.because,
+            who: answer.who,
+        };
+        let event = Event::Answered {
+            question: id.into(),
+            answer: answer.answer,
+            because: answer.because.clone(),
+            who: answer.who.clone(),
+        };
+        if let Err(error) = self.write(vec![event]) {
+            return error.map_or(Asking::Refused, |error| self.fail(error));
+        }
+        for asked in &mut work.questions {
+            if *asked.question.id == *id {
+                asked.answer = Some(answer.clone());
+            }
+        }
+        work.who = Some(answer.who.clone());
+        Asking::Answered(answer)
+    }
+
+    /// Keeps an error for the session, which must not continue.
+    fn fail(&self, error: SessionError) -> Asking {
+        *lock(&self.failure) = Some(error);
+        Asking::Refused
+    }
+
+    /// Writes events. The error is `None` if the session is closed.
+    fn write(&self, events: Vec<Event>) -> Result<(), Option<SessionError>> {
+        let journal = self.journal.get().ok_or(None)?;
+        let stamped = journal.record(events).ok_or(None)?.map_err(Some)?;
+        let changing = |stamped: &StampedEvent| !matches!(stamped.event, Event::Decided(_));
+        lock(&self.recorded).extend(stamped.into_iter().filter(changing));
+        Ok(())
+    }
+
+    /// Like [`Self::write`], with the error for a tool.
+    fn record(&self, events: Vec<Event>) -> Result<(), RecordError> {
+        self.write(events).map_err(|error| match error {
+            None => RecordError {
+                reason: "the session is closed".to_owned(),
+            },
+            Some(error) => {
+                let reason = error.to_string();
+                self.fail(error);
+                RecordError { reason }
+            }
+        })
+    }
 }
 
 impl DecisionRecorder for DecisionLog {
     fn decided(&self, noted: &RecordedDecision<'_>) -> Result<(), RecordError> {
-        let ended = || RecordError {
-            reason: "the session is closed".to_owned(),
+        let mut work = lock(&self.work);
+        refuse_while_waiting(&work)?;
+        let allows = match noted.decision.verdict {
+            Verdict::Allow => true,
+            Verdict::Ask => noted.answer.is_some_and(ApprovalAnswer::allows),
+            Verdict::Deny => false,
         };
+        let start = work.start.clone().filter(|_| allows && !work.is_started);
+        let is_started = work.is_started || start.is_some();
         let decided = DecisionRecord {
-            call: lock(&self.call).clone(),
+            call: work.call.clone(),
+            who: work.who.take().filter(|_| noted.answer.is_some()),
             ..record(noted)
         };
-        let journal = self.journal.get().ok_or_else(ended)?;
-        let stored = journal.record(Event::Decided(decided)).ok_or_else(ended)?;
-        stored.map_err(|error| {
-            let reason = error.to_string();
-            *lock(&self.failure) = Some(error);
-            RecordError { reason }
-        })
+        self.record(start.into_iter().chain([Event::Decided(decided)]).collect())?;
+        work.is_started = is_started;
+        Ok(())
+    }
+
+    fn starting(&self) -> Result<(), RecordError> {
+        let mut work = lock(&self.work);
+        refuse_while_waiting(&work)?;
+        work.is_repeatable = false;
+        if let Some(start) = work.start.clone().filter(|_| !work.is_started) {
+            self.record(vec![start])?;
+            work.is_started = true;
+        }
+        Ok(())
+    }
+}
+
+fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
+    if work.waiting.is_empty() {
+        return Ok(());
+    }
+    Err(RecordError {
+        reason: "the session waits for an answer".to_owned(),
+    })
+}
+
+/// Returns a digest of the call and of everything that a person is shown. Each part has its length
+/// before it, so that parts cannot run into each other.
+fn digest(work: &Work, request: &ApprovalRequest<'_>) -> Box<str> {
+    let decision = request.decision;
+    let rule = decision.rule.as_ref().map(rule_text);
+    let input = work.input.to_string();
+    let parts = [
+        Some(&*work.tool),
+        Some(&*input),
+        Some(request.what),
+        Some(&*decision.reason),
+        rule.as_deref(),
+        request.skill,
+    ];
+    let mut hash = Sha256::new();
+    for part in parts {
+        let part = part.unwrap_or_default();
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let bytes = hash.finalize();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}").into()
+}
+
+fn rule_text(rule: &CitedRule) -> String {
+    match &rule.source {
+        RuleSource::Approval => format!("--approve {}", rule.text),
+        source => format!("{} {} ({source})", rule.effect.as_str(), rule.text),
     }
 }
 
@@ -69,18 +367,8 @@ fn record(noted: &RecordedDecision<'_>) -> DecisionRecord {
             Verdict::Deny => RecordedVerdict::Deny,
         },
         reason: decision.reason.to_string(),
-        rule: rule.map(|rule| match &rule.source {
-            RuleSource::Approval => format!("--approve {}", rule.text),
-            source => format!("{} {} ({source})", rule.effect.as_str(), rule.text),
-        }),
-        answer: noted.answer.map(|answer| match answer {
-            ApprovalAnswer::No => RecordedAnswer::No,
-            ApprovalAnswer::Unavailable => RecordedAnswer::Unavailable,
-            ApprovalAnswer::Once => RecordedAnswer::Once,
-            ApprovalAnswer::Session => RecordedAnswer::Session,
-            ApprovalAnswer::Tool => RecordedAnswer::Tool,
-            ApprovalAnswer::Always => RecordedAnswer::Always,
-        }),
+        rule: rule.map(rule_text),
+        answer: noted.answer.map(recorded_answer),
         by: Some(match (noted.answer, rule.map(|rule| &rule.source)) {
             (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Unattended,
             (Some(_), _) => DecidedBy::Person,
@@ -88,6 +376,19 @@ fn record(noted: &RecordedDecision<'_>) -> DecisionRecord {
             (None, Some(_)) => DecidedBy::Rule,
             (None, None) => DecidedBy::Mode,
         }),
+        who: None,
+    }
+}
+
+/// Converts an answer for the record.
+pub(crate) fn recorded_answer(answer: ApprovalAnswer) -> RecordedAnswer {
+    match answer {
+        ApprovalAnswer::No => RecordedAnswer::No,
+        ApprovalAnswer::Unavailable => RecordedAnswer::Unavailable,
+        ApprovalAnswer::Once => RecordedAnswer::Once,
+        ApprovalAnswer::Session => RecordedAnswer::Session,
+        ApprovalAnswer::Tool => RecordedAnswer::Tool,
+        ApprovalAnswer::Always => RecordedAnswer::Always,
     }
 }
 

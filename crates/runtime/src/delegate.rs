@@ -76,14 +76,15 @@ impl Session {
                 return self.answered(ToolResult::error(call, why)).await;
             }
         };
-        if before.is_none() {
-            self.started(call, false).await?;
-        }
+        self.start_call(call).await?;
+        self.journal.decisions.commit();
         let began = Instant::now();
         let name = child.name.clone();
         let child = ChildRun::Agent(Box::new(child));
         let finished = self.run_child(call, child, cancel).await;
-        let (mut result, usage) = self.child_result(call, &name, finished)?;
+        let Some((mut result, usage)) = self.child_result(call, &name, finished)? else {
+            return Ok(());
+        };
         append_hook_messages(&mut result, before.iter().flatten());
         self.forked(call, result, usage, began, span).await
     }

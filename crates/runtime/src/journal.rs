@@ -1,6 +1,6 @@
 //! Records events before the runtime acts on them.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use prowess_agent::{Event, Run, StampedEvent};
 use prowess_traits::{Lease, SessionError, SessionStore, Update};
@@ -34,20 +34,35 @@ pub(crate) struct JournalHandle {
 }
 
 impl JournalHandle {
-    /// Records an event that does not change the state of the run. Blocks. Returns `None` if the
-    /// journal was dropped.
-    pub(crate) fn record(&self, event: Event) -> Option<Result<(), SessionError>> {
+    /// Records events, all or none, and returns them. The journal applies those that change its
+    /// state before its next write. Blocks. Returns `None` if the journal was dropped.
+    pub(crate) fn record(
+        &self,
+        events: Vec<Event>,
+    ) -> Option<Result<Vec<StampedEvent>, SessionError>> {
         let held = self.held.upgrade()?;
-        let stamped = StampedEvent {
-            at: self.engine.services().clock.now(),
-            event,
-        };
-        let stored = held.append(std::slice::from_ref(&stamped));
-        if stored.is_ok() {
-            let update = Update::Event(&stamped);
-            self.engine.tell(&self.id, self.depth, update);
+        let at = self.engine.services().clock.now();
+        let stamped: Vec<StampedEvent> = events
+            .into_iter()
+            .map(|event| StampedEvent { at, event })
+            .collect();
+        if let Err(error) = held.append(&stamped) {
+            return Some(Err(error));
         }
-        Some(stored)
+        for event in &stamped {
+            self.engine.tell(&self.id, self.depth, Update::Event(event));
+        }
+        Some(Ok(stamped))
+    }
+
+    /// Returns the id of the session.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the store.
+    pub(crate) fn sessions(&self) -> &dyn SessionStore {
+        &**self.engine.sessions()
     }
 }
 
@@ -57,6 +72,8 @@ impl JournalHandle {
 struct Held {
     store: Arc<dyn SessionStore>,
     lease: Option<Lease>,
+    /// Held during a write: the position of the lease belongs to one write at a time.
+    writing: Mutex<()>,
 }
 
 impl Held {
@@ -64,13 +81,21 @@ impl Held {
         Arc::new(Self {
             store: Arc::clone(engine.sessions()),
             lease: Some(lease),
+            writing: Mutex::default(),
         })
     }
 
     fn append(&self, events: &[StampedEvent]) -> Result<(), SessionError> {
-        match &self.lease {
-            Some(lease) => self.store.append(lease, events),
-            None => Ok(()),
+        let Some(lease) = &self.lease else {
+            return Ok(());
+        };
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.store.append(lease, events) {
+            // The lease has the position, so that repeating the write cannot store it twice.
+            Err(SessionError::Busy { .. } | SessionError::Failed { .. }) => {
+                self.store.append(lease, events)
+            }
+            written => written,
         }
     }
 }
@@ -170,7 +195,7 @@ impl Journal {
     /// Records several events, all or none. Fails if a decision could not be recorded before, or if
     /// an earlier write was interrupted.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
-        self.decisions.check()?;
+        self.catch_up()?;
         if self.behind {
             let session = self.id.clone();
             return Err(RuntimeError::Interrupted { session });
@@ -202,6 +227,20 @@ impl Journal {
         }
         self.behind = false;
         Ok(())
+    }
+
+    /// Applies the events that tools have recorded on their threads. Fails if one of them could not
+    /// be stored.
+    pub(crate) fn catch_up(&mut self) -> Result<(), RuntimeError> {
+        for stamped in self.decisions.take_recorded() {
+            self.run
+                .apply(&stamped.event)
+                .map_err(|fault| RuntimeError::Fold {
+                    session: self.id.clone(),
+                    fault,
+                })?;
+        }
+        Ok(self.decisions.check()?)
     }
 
     fn fold(&mut self, event: &StampedEvent) -> Result<(), RuntimeError> {

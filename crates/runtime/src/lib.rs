@@ -21,6 +21,7 @@ mod outcome;
 mod prompt;
 mod resume;
 mod session;
+mod session_approver;
 mod session_loop;
 mod subrun;
 mod subrun_limits;

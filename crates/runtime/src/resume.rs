@@ -9,10 +9,10 @@ use prowess_agent::{
 use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Decision, Verdict};
 use prowess_tools::{
-    ActivationError, HookEvent, HookState, LiveSettings, Loaded, Role, SkillHandle, ToolSelection,
-    read,
+    ActivationError, HookEvent, HookState, LiveSettings, Loaded, Role, SkillHandle, ToolContext,
+    ToolSelection, read,
 };
-use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
+use prowess_traits::{ApprovalRequest, Model, SessionError, SessionQuery};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_profile;
@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::session::{Session, toolset};
+use crate::session_approver::SessionApprover;
 use crate::subrun::{self, MAX_DEPTH};
 use crate::subrun_limits;
 use crate::user_message::PendingMessage;
@@ -35,6 +36,16 @@ impl Session {
         id: &str,
         budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
+        Self::resume_within(engine, engine.context(), id, budget).await
+    }
+
+    /// Resumes a session with at most the permissions of a context.
+    pub(crate) async fn resume_within(
+        engine: &Engine,
+        above: &ToolContext,
+        id: &str,
+        budget: Option<RunBudget>,
+    ) -> Result<Self, RuntimeError> {
         let (journal, events) = Journal::take(engine, id).await?;
         let Some(started) = journal.run.started().cloned() else {
             let fault = prowess_agent::FoldError::Beginning;
@@ -43,7 +54,7 @@ impl Session {
                 fault,
             });
         };
-        let mut session = Self::restore(engine, journal, &started, &events).await?;
+        let mut session = Self::restore(engine, above, journal, &started, &events).await?;
         session.name_context();
         session.restore_touched_files(&events);
         session.report_lost_background_runs(&events).await?;
@@ -129,13 +140,12 @@ impl Session {
 
     async fn restore(
         engine: &Engine,
+        above: &ToolContext,
         journal: Journal,
         started: &Started,
         events: &[StampedEvent],
     ) -> Result<Self, RuntimeError> {
-        let mut context = engine.context().derive();
-        let recorder: Arc<dyn DecisionRecorder> = Arc::clone(&journal.decisions) as _;
-        context.services.recorder = Some(recorder);
+        let mut context = above.derive();
         context.settings.effort = started.effort;
         context.settings.visibility.touched.get_or_insert_default();
         let mut choice = ToolSelection {
@@ -208,6 +218,7 @@ impl Session {
             agents::restrict(&restricting.await??, &mut context);
             agent_profile::confine(profile, &mut tools, &context, journal.depth);
         }
+        SessionApprover::install(engine, &mut context, &journal.decisions);
         let stop = crate::session::make_stoppable(&mut context);
         let base = LiveSettings::of(&context);
         let settings_version = crate::session::restrict(&base, &mut context).await?;
@@ -239,6 +250,8 @@ impl Session {
             stop,
             background: Background::default(),
             outside,
+            waiting: Vec::new(),
+            pending_activation: None,
         };
         for message in &messages {
             session.tell(message);
@@ -302,7 +315,7 @@ impl Session {
             recorded.is_ok() && answer.allows()
         })
         .await?;
-        self.journal.decisions.check()?;
+        self.journal.catch_up()?;
         let mut said = PendingMessage::default();
         let fresh = match found.filter(|_| accepted) {
             None => None,

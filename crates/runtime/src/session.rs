@@ -12,7 +12,7 @@ use prowess_tools::{
     HookState, LiveSettings, Loaded, SettingsVersion, SkillSnapshot, ToolContext, ToolSelection,
     Toolset,
 };
-use prowess_traits::{DecisionRecorder, Model, Stoppable, Update};
+use prowess_traits::{Model, Stoppable, Update};
 
 use crate::agent_profile::{self, OutsideAgent};
 use crate::background::Background;
@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::prompt::{Prompt, prompt};
+use crate::session_approver::SessionApprover;
 
 /// Maximum number of characters in a title.
 const MAX_TITLE: usize = 80;
@@ -57,6 +58,10 @@ pub struct Session {
     pub(crate) background: Background,
     /// The parts of the context that the agent of the session replaced, as they were before.
     pub(crate) outside: Option<Box<OutsideAgent>>,
+    /// The questions that the current call or activation waits for.
+    pub(crate) waiting: Vec<Box<str>>,
+    /// The start of an activation in which nothing was decided, to record with its message.
+    pub(crate) pending_activation: Option<Event>,
 }
 
 /// A loaded skill, for display.
@@ -121,7 +126,7 @@ impl Session {
         let (parent, effort) = (started.parent.as_ref(), started.effort);
         let depth = parent.map_or(0, |parent| parent.depth);
         let decisions = Arc::new(DecisionLog::default());
-        context.services.recorder = Some(Arc::clone(&decisions) as Arc<dyn DecisionRecorder>);
+        SessionApprover::install(engine, &mut context, &decisions);
         context.settings.effort = effort;
         context.settings.visibility.touched.get_or_insert_default();
         fit_index(&mut context, engine, &model);
@@ -174,6 +179,8 @@ impl Session {
             stop,
             background: Background::default(),
             outside: None,
+            waiting: Vec::new(),
+            pending_activation: None,
         };
         session.name_context();
         Ok(session)

@@ -77,9 +77,17 @@ impl Session {
                             return self.end(Ending::Cancelled).await;
                         }
                         self.call(open, cancel).await?;
+                        if !self.waiting.is_empty() {
+                            return self.wait_for_answers().await;
+                        }
                         if self.journal.run.ending().is_some() {
                             break;
                         }
+                    }
+                }
+                RunStep::Activate => {
+                    if let Some(pause) = self.activate_again(cancel).await? {
+                        return Ok(pause);
                     }
                 }
                 RunStep::Remind(text) => {
@@ -102,6 +110,25 @@ impl Session {
                 RunStep::Done(ending) => return Ok(Pause::Ended(ending)),
             }
         }
+    }
+
+    /// Ends as waiting for the answers that the current call or activation needs.
+    pub(crate) async fn wait_for_answers(&mut self) -> Result<Pause, RuntimeError> {
+        let questions = std::mem::take(&mut self.waiting);
+        // Questions of a sub-run were told there.
+        let asked = self.journal.run.questions().iter();
+        let own = asked.filter(|asked| questions.contains(&asked.question.id));
+        let texts: Vec<String> = own
+            .map(|asked| {
+                let question = &asked.question;
+                let (id, what, reason) = (&question.id, &question.what, &question.reason);
+                format!("question {id}: {what}: {reason}")
+            })
+            .collect();
+        for text in texts {
+            self.tell(&text);
+        }
+        self.end(Ending::Waiting { questions }).await
     }
 
     /// Records the ending.
@@ -382,7 +409,7 @@ impl Session {
             (outcome, state)
         })
         .await?;
-        self.journal.decisions.check()?;
+        self.journal.catch_up()?;
         let happened = self.take_hooks(state);
         if !happened.is_empty() {
             self.journal.write_all(happened).await?;

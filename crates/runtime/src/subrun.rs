@@ -25,7 +25,7 @@ use crate::journal::blocking;
 use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, toolset};
 use crate::subrun_limits::is_within;
-use crate::user_message::PendingMessage;
+use crate::user_message::{PendingMessage, Prompts};
 
 /// Maximum depth of nested sub-runs.
 pub const MAX_DEPTH: u8 = 3;
@@ -160,11 +160,15 @@ pub(crate) async fn run_in(
     .await??;
     agents::narrow(&agents, &mut context, &skill, sub.who)?;
     let mut session = begin(engine, context, &sub, &snapshot, &agents, runs_as).await?;
-    let activated = session.activate(&snapshot, sub.arguments.clone(), cancel);
+    let activated = session.activate(&snapshot, sub.arguments.clone(), Prompts::CanWait, cancel);
     let activation = match activated.await {
         Ok(activation) => activation,
         Err(RuntimeError::Cancelled { .. }) => {
             let pause = session.end(Ending::Cancelled).await?;
+            return finish(session, pause).await;
+        }
+        Err(_) if !session.waiting.is_empty() => {
+            let pause = session.wait_for_answers().await?;
             return finish(session, pause).await;
         }
         Err(error) => return Err(not_started(&mut session, error).await),
@@ -277,6 +281,7 @@ async fn begin(
             .or(engine.settings().effort),
         parent: sub.parent.clone(),
         skill: Some(skill.name.clone()),
+        arguments: recorded(&sub.arguments),
         result: sub.result.clone(),
         tools: sub.tools.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
@@ -398,6 +403,52 @@ pub(crate) fn retain_read_only(tools: &mut Toolset, context: &ToolContext) {
     });
 }
 
+/// Returns arguments as a session records them, to activate the skill again.
+fn recorded(arguments: &Arguments) -> Option<Value> {
+    let text = || arguments.raw().map(|text| Value::String(text.to_owned()));
+    arguments.json().cloned().or_else(text)
+}
+
+impl Session {
+    /// Activates the skill of this sub-run after a question about one of its commands. Returns a pause
+    /// if it waits again, or fails.
+    pub(crate) async fn activate_again(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Pause>, RuntimeError> {
+        let started = self.journal.run.started().cloned().unwrap_or_default();
+        let Some(snapshot) = self.context.acting.clone() else {
+            let ending = Ending::Failed {
+                kind: FailureKind::Skill,
+                message: "the skill of this run is not available".to_owned(),
+            };
+            return self.end(ending).await.map(Some);
+        };
+        let arguments = started
+            .arguments
+            .map_or_else(Arguments::none, Arguments::from_json);
+        let activated = self.activate(&snapshot, arguments, Prompts::CanWait, cancel);
+        match activated.await {
+            Ok(activation) => {
+                self.tell_missing_tools(&snapshot);
+                let said = opening(self, &activation, started.result.is_some());
+                self.write_said(said, None).await?;
+                Ok(None)
+            }
+            Err(_) if !self.waiting.is_empty() => self.wait_for_answers().await.map(Some),
+            Err(RuntimeError::Cancelled { .. }) => self.end(Ending::Cancelled).await.map(Some),
+            Err(error @ RuntimeError::Store(_)) => Err(error),
+            Err(error) => {
+                let ending = Ending::Failed {
+                    kind: FailureKind::Skill,
+                    message: error.to_string(),
+                };
+                self.end(ending).await.map(Some)
+            }
+        }
+    }
+}
+
 /// Builds the first message for the model.
 fn opening(session: &mut Session, activation: &Activation, typed: bool) -> PendingMessage {
     let name = activation.name();
@@ -441,8 +492,7 @@ pub(crate) async fn finish(
             session.end(Ending::Answered).await?;
             submitted(text)
         }
-        Pause::Ended(Ending::Answered) => submitted(text.clone()),
-        Pause::Ended(ending) => ending,
+        Pause::Ended(ending) => ended_as(ending, &text),
     };
     let spent = *session.spent();
     Ok(FinishedRun {
@@ -451,6 +501,14 @@ pub(crate) async fn finish(
         text,
         spent,
     })
+}
+
+/// Returns the ending of a run as its caller sees it. `text` is the last text of the model.
+pub(crate) fn ended_as(ending: Ending, text: &str) -> Ending {
+    match ending {
+        Ending::Answered => submitted(text.to_owned()),
+        ending => ending,
+    }
 }
 
 /// Returns the ending of a run without a schema: it submits its last text.
@@ -481,6 +539,7 @@ pub(crate) fn report_as(noun: &str, name: &str, finished: &FinishedRun) -> (Stri
             true,
         ),
         Ending::Cancelled => ("It was cancelled.".to_owned(), true),
+        Ending::Waiting { .. } => ("It waits for a person.".to_owned(), true),
         Ending::Failed { message, .. } => (format!("It failed: {message}"), true),
     };
     let line = format!(

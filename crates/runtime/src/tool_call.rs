@@ -24,6 +24,7 @@ use tracing::{Instrument, Span};
 
 use crate::background::MAX_BACKGROUND;
 use crate::child::ChildRun;
+use crate::decision_log::{DecisionLog, Work};
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::FinishedRun;
@@ -69,13 +70,16 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let span = trace::tool(self, &open.call);
-        self.journal.decisions.set_call(Some(&open.call.id));
+        let (call, run) = (&open.call, &self.journal.run);
+        let work = Work::new(run, Some(&call.id), &call.name, call.input.clone());
+        self.journal.decisions.begin(work);
         let called = self
             .call_within(open, cancel, &span)
             .instrument(span.clone())
             .await;
-        self.journal.decisions.set_call(None);
-        called
+        self.waiting = self.journal.decisions.end();
+        called?;
+        self.journal.catch_up()
     }
 
     async fn call_within(
@@ -84,8 +88,18 @@ impl Session {
         cancel: &CancellationToken,
         span: &Span,
     ) -> Result<(), RuntimeError> {
-        let call = open.call;
-        if let Some(text) = self.refusal(&call, open.state) {
+        let OpenCall { call, mut state } = open;
+        if let CallState::Interrupted { .. } = state {
+            if let Some(child) = self.child_of(&call).await? {
+                return self.continue_child(&call, child, cancel, span).await;
+            }
+            // The program was stopped before the sub-run existed.
+            let skill = self.resolve(&call).await?;
+            if skill.as_ref().and_then(forked).is_some() || self.starts_agent(&call) {
+                state = CallState::New;
+            }
+        }
+        if let Some(text) = self.refusal(&call, state) {
             trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(&call, text)).await;
         }
@@ -103,11 +117,12 @@ impl Session {
                 trace::failed(span, trace::REFUSED);
                 return self.answered(ToolResult::error(&call, why)).await;
             }
-            self.started(&call, false).await?;
+            self.announce(&call);
             match self.hooks_before(&call).await? {
                 BeforeCall::Proceed { input, messages } => {
                     let changed = input != call.input;
                     let call = ToolCall { input, ..call };
+                    self.journal.decisions.set_input(&call.input);
                     if changed {
                         skill = self.resolve(&call).await?;
                     }
@@ -118,6 +133,9 @@ impl Session {
                 }
                 BeforeCall::Stop(why) => {
                     self.answered(ToolResult::error(&call, why.clone())).await?;
+                    if !self.journal.decisions.waiting().is_empty() {
+                        return Ok(());
+                    }
                     self.end(Ending::Declined { why }).await?;
                     return Ok(());
                 }
@@ -138,7 +156,11 @@ impl Session {
                     .tools(&self.context)
                     .find(|tool| *tool.name() == *call.name)
                     .is_some_and(|tool| tool.is_read_only(&self.context));
-            self.started(&call, read_only).await?;
+            if read_only {
+                self.journal.write(call_started(&call, true)).await?;
+            } else {
+                self.announce(&call);
+            }
         }
         let began = Instant::now();
         let Some(called) = self.work(&call, skill, before, cancel).await? else {
@@ -151,18 +173,22 @@ impl Session {
         self.ended(&call, called, milliseconds, span).await
     }
 
-    /// Records that a call starts to have effects.
-    pub(crate) async fn started(
-        &mut self,
-        call: &ToolCall,
-        read_only: bool,
-    ) -> Result<(), RuntimeError> {
-        let started = Event::CallStarted {
-            call: call.id.clone(),
-            read_only,
-            child: None,
-        };
-        self.journal.write(started).await
+    /// Lets the first decision that allows something record that the call starts to have effects.
+    /// While a person is asked, a call has not started.
+    pub(crate) fn announce(&self, call: &ToolCall) {
+        self.journal.decisions.announce(call_started(call, false));
+    }
+
+    /// Records that a call starts to have effects, unless a decision did.
+    pub(crate) async fn start_call(&mut self, call: &ToolCall) -> Result<(), RuntimeError> {
+        self.journal.catch_up()?;
+        let decisions = Arc::clone(&self.journal.decisions);
+        if decisions.unwritten_start().is_none() && decisions.is_announced() {
+            return Ok(());
+        }
+        self.journal.write(call_started(call, false)).await?;
+        decisions.set_started();
+        Ok(())
     }
 
     /// Returns a message if a call is answered without being run.
@@ -199,7 +225,12 @@ impl Session {
 
     /// Records the result of a call that no tool answered.
     pub(crate) async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
-        self.journal.write(Event::answer(result)).await
+        if !self.journal.decisions.waiting().is_empty() {
+            return Ok(());
+        }
+        let start = self.journal.decisions.unwritten_start();
+        let events = start.into_iter().chain([Event::answer(result)]);
+        self.journal.write_all(events.collect()).await
     }
 
     /// Runs the call on a blocking thread. `before` has the messages of the hooks before the call,
@@ -226,7 +257,12 @@ impl Session {
             loaded.set_resolved(skill);
         }
         let call = call.clone();
-        let work = move || work(&context, &tools, &skills, loaded, hooks, &call, before);
+        let log = Arc::clone(&self.journal.decisions);
+        let work = move || {
+            work(
+                &context, &tools, &skills, loaded, hooks, &call, before, &log,
+            )
+        };
         self.run_stoppable(work, cancel).await
     }
 
@@ -282,6 +318,11 @@ impl Session {
             changed: changed_input,
             stop,
         } = called;
+        if !self.journal.decisions.waiting().is_empty() {
+            // The call is made again after the answer. Hooks that run once do not run again.
+            let fired = self.take_hooks(hooks);
+            return self.journal.write_all(fired).await;
+        }
         let mut loaded: Vec<ActiveSkill> = Vec::new();
         for name in after.names() {
             if let Some(skill) = after
@@ -315,7 +356,13 @@ impl Session {
             changed_input.as_ref().unwrap_or(&call.input),
             &result,
         );
-        let mut events = self.take_hooks(hooks);
+        let mut events: Vec<Event> = self
+            .journal
+            .decisions
+            .unwritten_start()
+            .into_iter()
+            .collect();
+        events.extend(self.take_hooks(hooks));
         events.push(Event::CallEnded {
             result,
             loaded,
@@ -497,9 +544,8 @@ impl Session {
             }
         };
         trace::skill(span, &snapshot.name, Some(snapshot.digest()));
-        if before.is_none() {
-            self.started(call, false).await?;
-        }
+        self.start_call(call).await?;
+        self.journal.decisions.commit();
         let began = Instant::now();
         let arguments = arguments_field(&call.name).and_then(|field| call.input.get(field));
         let sub = SubRun {
@@ -529,29 +575,33 @@ impl Session {
         } else {
             let child = ChildRun::Skill(Box::new(sub));
             let finished = self.run_child(call, child, cancel).await;
-            self.child_result(call, &snapshot.name, finished)?
+            match self.child_result(call, &snapshot.name, finished)? {
+                Some(result) => result,
+                None => return Ok(()),
+            }
         };
         append_hook_messages(&mut result, before.iter().flatten());
         self.forked(call, result, usage, began, span).await
     }
 
-    /// Returns the result of a call whose child has finished, and its usage.
-    #[expect(
-        clippy::unused_self,
-        reason = "a child that waits makes its session wait"
-    )]
+    /// Returns the result of a call whose child has finished, and its usage. Returns `None` if the
+    /// child waits for an answer: the call waits with it.
     pub(crate) fn child_result(
         &self,
         call: &ToolCall,
         name: &str,
         finished: Result<FinishedRun, RuntimeError>,
-    ) -> Result<(ToolResult, Option<TokenUsage>), RuntimeError> {
+    ) -> Result<Option<(ToolResult, Option<TokenUsage>)>, RuntimeError> {
         let finished = match finished {
             Ok(finished) => finished,
             // A store error affects this session as well.
             Err(RuntimeError::Store(error)) => return Err(error.into()),
-            Err(error) => return Ok((ToolResult::error(call, error.to_string()), None)),
+            Err(error) => return Ok(Some((ToolResult::error(call, error.to_string()), None))),
         };
+        if let Ending::Waiting { questions } = finished.ending {
+            self.journal.decisions.wait_for(questions);
+            return Ok(None);
+        }
         let is_skill = arguments_field(&call.name).is_some();
         let noun = if is_skill { "Skill" } else { "Agent" };
         let (text, is_error) = subrun::report_as(noun, name, &finished);
@@ -559,7 +609,7 @@ impl Session {
             is_error,
             ..ToolResult::of(call, text)
         };
-        Ok((result, Some(finished.spent.usage)))
+        Ok(Some((result, Some(finished.spent.usage))))
     }
 
     /// Records the result of a call that ran in a separate conversation, after the hooks.
@@ -607,7 +657,11 @@ impl Session {
 
     /// Answers calls that are still open when the user asks for something else.
     pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
-        for open in self.journal.run.open_calls() {
+        let open_calls = self.journal.run.open_calls();
+        if !open_calls.is_empty() {
+            self.withdraw_children().await?;
+        }
+        for open in open_calls {
             let text = match open.state {
                 CallState::Interrupted { .. } => {
                     format!("{why} This call had started; it is unknown whether it had an effect.")
@@ -626,7 +680,20 @@ fn forked(skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
     snapshot.effects.forked.then_some(snapshot)
 }
 
+/// Returns the event that announces the effects of a call.
+fn call_started(call: &ToolCall, read_only: bool) -> Event {
+    Event::CallStarted {
+        call: call.id.clone(),
+        read_only,
+        child: None,
+    }
+}
+
 /// Runs the hooks before a call unless they ran already, the tool, and the hooks after it. Blocks.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a session that a thread needs"
+)]
 fn work(
     context: &ToolContext,
     tools: &Toolset,
@@ -635,6 +702,7 @@ fn work(
     mut hooks: HookState,
     call: &ToolCall,
     before: Option<Vec<Said>>,
+    log: &DecisionLog,
 ) -> FinishedCall {
     let active: Vec<_> = skills
         .iter()
@@ -676,7 +744,21 @@ fn work(
             stop,
         };
     }
+    log.set_input(input);
     let answer = tools.call(context, &mut loaded, &call.name, input);
+    if !log.waiting().is_empty() {
+        // The result is dropped, and the call is made again after the answer.
+        return FinishedCall {
+            result: ToolResult::error(call, "waiting"),
+            submitted: None,
+            loaded,
+            hooks,
+            messages,
+            changed: None,
+            stop: None,
+        };
+    }
+    log.commit();
     let mut submitted = None;
     let (mut result, response) = match answer {
         Ok(answer) => {
@@ -757,6 +839,17 @@ struct HookRefusal {
     reason: String,
 }
 
+impl HookRefusal {
+    /// Adds the reason that the user gave.
+    fn because(mut self, because: Option<String>) -> Self {
+        if let Some(because) = because {
+            self.reason
+                .push_str(&format!(" (the user denied it: {because})"));
+        }
+        self
+    }
+}
+
 /// Applies the verdict of hooks to a call, asking the user if a hook requires it.
 fn hook_verdict(
     context: &ToolContext,
@@ -784,10 +877,10 @@ fn hook_verdict(
                 skill,
                 action: None,
             };
-            let answer = context.services.approver.ask(&question);
-            match context.note(&what, &decision, Some(answer), skill) {
-                Ok(()) if answer.allows() => Ok(()),
-                Ok(()) | Err(_) => Err(refused()),
+            let reply = context.services.approver.reply(&question);
+            match context.note(&what, &decision, Some(reply.answer), skill) {
+                Ok(()) if reply.answer.allows() => Ok(()),
+                Ok(()) | Err(_) => Err(refused().because(reply.because)),
             }
         }
         Some(Verdict::Allow) | None => Ok(()),

@@ -51,7 +51,8 @@ pub(crate) fn paused(span: &Span, pause: &Result<Pause, RuntimeError>) {
     match pause {
         Ok(Pause::Answered(_)) => {}
         Ok(Pause::Ended(ending)) => match ending {
-            Ending::Answered | Ending::Submitted { .. } => {}
+            // Waiting for a person is not a failure.
+            Ending::Answered | Ending::Submitted { .. } | Ending::Waiting { .. } => {}
             Ending::Declined { .. } => failed(span, "declined"),
             Ending::Exhausted { .. } => failed(span, "exhausted"),
             Ending::Cancelled => failed(span, CANCELLED),

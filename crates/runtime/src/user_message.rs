@@ -9,10 +9,12 @@ use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
     Activation, ActivationRequest, HookEvent, HookOutcome, InvokedSkill, SkillHandle,
-    SkillSnapshot, Typed, activate, read, typed,
+    SkillSnapshot, Typed, Unattended, activate, read, typed,
 };
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::decision_log::Work;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
@@ -41,7 +43,7 @@ impl Session {
         if let Err(error) = &spoken {
             // The message was not recorded, so its skills are not loaded.
             self.loaded = before;
-            self.journal.decisions.check()?;
+            self.journal.catch_up()?;
             if matches!(error, RuntimeError::Cancelled { .. }) {
                 self.end(Ending::Cancelled).await?;
             }
@@ -116,7 +118,7 @@ impl Session {
         loaded.extend(said.loaded);
         let names = loaded.iter().map(|skill| skill.name.clone()).collect();
         let changed = !loaded.is_empty();
-        let mut events = Vec::new();
+        let mut events: Vec<Event> = self.pending_activation.take().into_iter().collect();
         if !self.pending_gone.is_empty() {
             events.push(Event::Resumed {
                 budget: None,
@@ -186,15 +188,17 @@ impl Session {
             "" => Arguments::none(),
             text => Arguments::from_text(text),
         };
-        self.activate(&snapshot, arguments, cancel).await
+        self.activate(&snapshot, arguments, Prompts::Now, cancel)
+            .await
     }
 
     /// Renders a skill, which runs its commands, after recording that it will. Cancelling stops the
-    /// commands.
+    /// commands. If a prompt waits for an answer, returns an error and sets [`Session::waiting`].
     pub(crate) async fn activate(
         &mut self,
         snapshot: &Arc<SkillSnapshot>,
         arguments: Arguments,
+        prompts: Prompts,
         cancel: &CancellationToken,
     ) -> Result<Activation, RuntimeError> {
         let cancelled = || RuntimeError::Cancelled {
@@ -208,13 +212,24 @@ impl Session {
             digest: snapshot.digest().into(),
             arguments: arguments.raw().map(Into::into),
         };
-        self.journal.write(started).await?;
+        let decisions = Arc::clone(&self.journal.decisions);
+        match prompts {
+            Prompts::Now => self.journal.write(started).await?,
+            Prompts::CanWait => {
+                let input = json!([&*snapshot.name, snapshot.digest(), arguments.raw()]);
+                decisions.begin(Work::new(&self.journal.run, None, "", input));
+                decisions.announce(started);
+            }
+        }
         let (context, skill) = (Arc::clone(&self.context), Arc::clone(snapshot));
         let request = ActivationRequest::new(arguments);
         let loaded = self.loaded.clone();
         let work = move || activate(&context, &loaded, &skill, &request);
-        let activation = self.run_stoppable(work, cancel).await?;
-        self.journal.decisions.check()?;
+        let activation = self.run_stoppable(work, cancel).await;
+        self.pending_activation = decisions.unwritten_start();
+        self.waiting = decisions.end();
+        let activation = activation?;
+        self.journal.catch_up()?;
         match activation {
             Some(Ok(activation)) => Ok(activation),
             Some(Err(error)) if !cancel.is_cancelled() => Err(error.into()),
@@ -242,8 +257,10 @@ impl Session {
             who: Audience::Person,
             ..self.child_run(one.skill.clone())
         };
-        let finished =
-            Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;
+        // The message is not recorded yet, so there is nothing that could continue later.
+        let mut context = self.confined();
+        context.settings.unattended = Unattended::Deny;
+        let finished = Box::pin(subrun::run_in(&self.engine, &context, sub, cancel)).await?;
         let (text, _) = subrun::report(&one.name, &finished);
         said.parts.push(MessagePart::text(format!(
             "The user invoked skill `{}`.\n\n{text}",
@@ -255,6 +272,15 @@ impl Session {
         said.usage = Some(usage);
         Ok(())
     }
+}
+
+/// The prompts about the commands of a skill that is being activated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prompts {
+    /// The answer is needed now.
+    Now,
+    /// The activation can be repeated after the answer.
+    CanWait,
 }
 
 /// A user message that is not recorded yet.

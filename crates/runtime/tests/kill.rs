@@ -9,6 +9,10 @@
 //!
 //! Another child runs a skill that a user invoked, with two commands in its text. It is killed once
 //! at every event, and no command has run whose decision is not in the store.
+//!
+//! A third session needs approval for a command of a sub-run, and no user is there. It waits, the
+//! parent of the test answers, and another child continues it. It is killed once at every event and at
+//! random moments, before and after the answer; the outcome is always the same.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,11 +35,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use prowess_agent::{Ending, Event, Message, Request, Run, RunBudget, StampedEvent};
-use prowess_policy::PermissionMode;
+use prowess_agent::{
+    Ending, Event, Message, RecordedAnswer, Request, Run, RunBudget, StampedEvent,
+};
+use prowess_policy::{PermissionMode, Unattended};
 use prowess_runtime::{Engine, Pause, Session, SkillRef, SubRun, Update};
 use prowess_store::SqliteSessions;
-use prowess_traits::SessionStore;
+use prowess_traits::{Answer, AnswerOutcome, QuestionQuery, SessionStore};
 use serde_json::{Value, json};
 
 use script::{Act, Script, call, calls, conversation, load, says};
@@ -49,6 +55,8 @@ const EVENTS: u64 = 20;
 const DELAY: u64 = 50_000;
 /// Number of worlds in parallel.
 const AT_ONCE: usize = 4;
+/// Number of kills of sessions that ask, at random moments.
+const ASKING_KILLS: usize = 60;
 /// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
 /// Deadline of each of the tests, which take less than a minute on two cores.
@@ -57,6 +65,8 @@ const FOLDER: &str = "PROWESS_KILL_FOLDER";
 const SESSION: &str = "PROWESS_KILL_SESSION";
 const STEPS: &str = "PROWESS_KILL_STEPS";
 const SEED: &str = "PROWESS_KILL_SEED";
+/// Set if no user is there and every command needs approval.
+const ASKS: &str = "PROWESS_KILL_ASKS";
 /// The skill to run, instead of the session of the other tests.
 const SKILL: &str = "PROWESS_KILL_SKILL";
 
@@ -65,6 +75,7 @@ const TOLD: &str = "it is unknown whether it had an effect";
 
 prowess_test::tests! {
     ; serial: at_every_event at_every_event_of_an_invoked_skill at_random_moments
+    at_every_event_around_a_question at_random_moments_around_a_question
 }
 
 fn main() -> ExitCode {
@@ -83,11 +94,10 @@ fn decide(request: &Request) -> Act {
         return says("done");
     }
     if conversation(request).starts_with("Run skill: below") {
-        return if conversation(request).contains("echo below") {
-            says("done below")
-        } else {
-            call("bash", json!({ "command": "echo below >> log" }))
-        };
+        return decide_below(request);
+    }
+    if conversation(request).starts_with("Write the line below") {
+        return decide_asking(request);
     }
     let mut inputs: BTreeMap<&str, &Value> = BTreeMap::new();
     let mut state: BTreeMap<String, bool> = BTreeMap::new();
@@ -148,12 +158,44 @@ fn decide(request: &Request) -> Act {
     }
 }
 
+/// Decides the next step of a sub-run that writes one line.
+fn decide_below(request: &Request) -> Act {
+    let write = || call("bash", json!({ "command": "echo below >> log" }));
+    match request.messages.iter().flat_map(Message::results).last() {
+        None => write(),
+        Some(last) if last.text.contains(TOLD) => call("read", json!({ "path": "log" })),
+        Some(last) if &*last.name == "read" && !last.text.contains("below") => write(),
+        Some(last) => {
+            assert!(!last.is_error || &*last.name == "read", "{}", last.text);
+            says("done below")
+        }
+    }
+}
+
+/// Decides the next step of a session that leaves the work to a sub-run. After an interrupted call
+/// it reads the log.
+fn decide_asking(request: &Request) -> Act {
+    match request.messages.iter().flat_map(Message::results).last() {
+        None => load("below"),
+        Some(last) if last.text.contains(TOLD) || last.text.contains("may have run") => {
+            call("read", json!({ "path": "log" }))
+        }
+        Some(last) if &*last.name == "read" && !last.text.contains("below") => load("below"),
+        Some(_) => says("done"),
+    }
+}
+
 /// Runs the session to its end and acknowledges each stored event.
 fn child(folder: PathBuf) {
     let steps = std::env::var_os(STEPS).is_some();
     let world = World::at(folder);
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
-    mode(&mut parts, PermissionMode::Yolo);
+    let asks = std::env::var_os(ASKS).is_some();
+    if asks {
+        parts.settings.unattended = Unattended::Wait;
+    } else {
+        mode(&mut parts, PermissionMode::Yolo);
+    }
     // Each interrupted command costs two turns, and a session may be killed very often.
     parts.settings.budget = RunBudget::turns(1_000);
     parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("../sessions.db"))));
@@ -182,9 +224,17 @@ fn child(folder: PathBuf) {
             Err(_) => Session::start(&engine, "kill").await.unwrap(),
         };
         if session.run().messages().is_empty() {
-            session.say("Write the lines.", &never()).await.unwrap();
+            let task = if asks {
+                "Write the line below."
+            } else {
+                "Write the lines."
+            };
+            session.say(task, &never()).await.unwrap();
         }
         let pause = session.proceed(&never()).await.unwrap();
+        if asks && matches!(pause, Pause::Ended(Ending::Waiting { .. })) {
+            return;
+        }
         assert_eq!(pause, Pause::Answered("done".into()));
     });
 }
@@ -198,6 +248,8 @@ struct Place {
     said: BTreeMap<String, Vec<StampedEvent>>,
     /// The skill to run, if any.
     skill: Option<&'static str>,
+    /// `true` if no user is there and every command needs approval.
+    asks: bool,
 }
 
 impl Place {
@@ -210,6 +262,15 @@ impl Place {
             session: None,
             said: BTreeMap::new(),
             skill: None,
+            asks: false,
+        }
+    }
+
+    /// Creates a world whose session waits for answers.
+    fn asking() -> Self {
+        Self {
+            asks: true,
+            ..Self::new()
         }
     }
 
@@ -225,6 +286,9 @@ impl Place {
         }
         if let Some(skill) = self.skill {
             command.env(SKILL, skill);
+        }
+        if self.asks {
+            command.env(ASKS, "1");
         }
         command.spawn().unwrap()
     }
@@ -301,6 +365,167 @@ impl Place {
     }
 }
 
+impl Place {
+    fn store(&self) -> SqliteSessions {
+        SqliteSessions::new(self.world.path("../sessions.db"))
+    }
+
+    /// Answers all open questions. Returns their number.
+    fn answer(&self) -> usize {
+        let store = self.store();
+        let query = QuestionQuery {
+            project: None,
+            limit: 100,
+        };
+        let open = store.questions(&query).unwrap();
+        for asked in &open {
+            let answer = Answer {
+                answer: RecordedAnswer::Once,
+                because: None,
+                who: "ada".into(),
+                at: 1,
+            };
+            let stored = store.answer(&asked.question.id, &answer).unwrap();
+            assert_eq!(stored, AnswerOutcome::Stored);
+        }
+        open.len()
+    }
+
+    /// Returns `true` if the session has answered.
+    fn is_done(&self) -> bool {
+        let Some(id) = &self.session else {
+            return false;
+        };
+        let run = Run::replay(&self.store().events(id).unwrap()).unwrap();
+        run.open_calls().is_empty() && run.answer() == "done"
+    }
+
+    /// Continues the session and answers its questions until it is done.
+    fn finish_asking(&mut self) {
+        for _ in 0..20 {
+            if self.is_done() {
+                return;
+            }
+            self.finish();
+            self.answer();
+        }
+        panic!("the session does not end: {:?}", self.said);
+    }
+
+    /// Checks the final state of a session that asked: its command ran once, or each repetition was
+    /// approved. Returns the number of questions.
+    fn check_asked(&self) -> usize {
+        self.check_store();
+        assert!(self.is_done());
+        let store = self.store();
+        let (mut asked, mut answered) = (0, 0);
+        for session in self.said.keys() {
+            for stamped in store.events(session).unwrap() {
+                asked += usize::from(matches!(stamped.event, Event::Questioned(_)));
+                answered += usize::from(matches!(stamped.event, Event::Answered { .. }));
+            }
+        }
+        let log = self.world.read("log");
+        let times = log.lines().filter(|line| *line == "below").count();
+        assert_eq!(log.lines().count(), times, "unexpected lines in {log:?}");
+        assert!(times >= 1, "the line is missing");
+        assert!(times <= answered, "{times} lines with {answered} answers");
+        asked
+    }
+}
+
+/// Kills a session that asks at its n-th event, whichever process writes it. Returns `false` if it has
+/// fewer events.
+fn kill_asking_at(place: &mut Place, event: usize) -> bool {
+    let mut heard = 0;
+    while !place.is_done() {
+        let mut child = place.start(true);
+        let mut stdin: ChildStdin = child.stdin.take().unwrap();
+        for line in lines(&mut child) {
+            place.acknowledge(&line);
+            heard += 1;
+            if heard == event {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                return true;
+            }
+            stdin.write_all(b"!").unwrap();
+        }
+        assert!(child.wait().unwrap().success());
+        place.answer();
+    }
+    false
+}
+
+/// Kills a session that asks once at each event, before and after the answer.
+fn at_every_event_around_a_question() {
+    let began = Instant::now();
+    let next = AtomicUsize::new(1);
+    let killed = AtomicUsize::new(0);
+    let twice = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let mut place = Place::asking();
+                    if !kill_asking_at(&mut place, next.fetch_add(1, Ordering::SeqCst)) {
+                        return;
+                    }
+                    killed.fetch_add(1, Ordering::SeqCst);
+                    place.check_store();
+                    place.finish_asking();
+                    place.check_asked();
+                    let lines = place.world.read("log").lines().count();
+                    twice.fetch_add(lines - 1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    let (killed, twice) = (killed.into_inner(), twice.into_inner());
+    println!(
+        "at_every_event_around_a_question: {killed} kills, {twice} duplicate lines, {} s",
+        began.elapsed().as_secs()
+    );
+    assert!(killed > 25, "{killed} events");
+    assert_eq!(twice, 0, "the command had either finished or not started");
+}
+
+/// Kills sessions that ask at random moments, and answers their questions between the kills.
+fn at_random_moments_around_a_question() {
+    let began = Instant::now();
+    let kills = AtomicUsize::new(0);
+    let questions = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let (kills, questions) = (&kills, &questions);
+        for worker in 0..AT_ONCE as u64 {
+            scope.spawn(move || {
+                let mut random = Random(0x5EED ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                while kills.load(Ordering::SeqCst) < ASKING_KILLS {
+                    let mut place = Place::asking();
+                    while !place.is_done() && kills.load(Ordering::SeqCst) < ASKING_KILLS {
+                        if kill_after(&mut place, random.below(12), random.below(DELAY)) {
+                            kills.fetch_add(1, Ordering::SeqCst);
+                        }
+                        place.check_store();
+                        // An answer may come at any time, also while no process runs.
+                        if random.below(2) == 0 {
+                            place.answer();
+                        }
+                    }
+                    place.finish_asking();
+                    questions.fetch_add(place.check_asked(), Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    println!(
+        "at_random_moments_around_a_question: {} kills, {} questions, {} s",
+        kills.into_inner(),
+        questions.into_inner(),
+        began.elapsed().as_secs()
+    );
+}
+
 /// Returns the lines that a child writes, with their line endings.
 fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -373,8 +598,10 @@ fn at_every_event_of_an_invoked_skill() {
         };
         let decided = has(|event| matches!(event, Event::Decided(_)));
         // The process waited after its last event, so a command that was just allowed has not run.
+        // Both commands are judged before the first one runs.
         let pending = matches!(events.last().unwrap().event, Event::Decided(_));
-        assert_eq!(lines, decided - usize::from(pending), "event {event}");
+        let expected = if pending { 0 } else { decided };
+        assert_eq!(lines, expected, "event {event}");
         assert!(
             lines == 0 || has(|event| matches!(event, Event::ActivationStarted { .. })) == 1,
             "event {event}"
@@ -405,7 +632,7 @@ fn at_every_event_of_an_invoked_skill() {
         "at_every_event_of_an_invoked_skill: {} kills, {interrupted} before the first message",
         lines_seen.len()
     );
-    for lines in 0..=2 {
+    for lines in [0, 2] {
         assert!(lines_seen.contains(&lines), "{lines_seen:?}");
     }
     assert!(interrupted >= 4, "{interrupted}");

@@ -1,5 +1,6 @@
 //! Detects whether the process that holds a session is still running.
 
+use std::fmt;
 use std::fs;
 
 use rustix::process::{Pid, test_kill_process};
@@ -58,6 +59,13 @@ impl Holder {
                 pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
             }
         }
+    }
+}
+
+/// The process as text for a person.
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on this machine", self.process)
     }
 }
 

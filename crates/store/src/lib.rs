@@ -11,6 +11,7 @@ mod clock;
 #[cfg(feature = "sqlite")]
 mod database;
 mod ids;
+mod inbox;
 #[cfg(feature = "sqlite")]
 mod lease_holder;
 mod memory_sessions;

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prowess_agent::StampedEvent;
-use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_agent::{Question, StampedEvent};
+use prowess_traits::{
+    Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, SessionError,
+    SessionQuery, SessionStore, SessionSummary, StoredQuestion,
+};
 
 use crate::ids::{self, LATEST, NEAR};
+use crate::inbox::{self, InboxChange, MAX_PARENTS};
 use crate::session_summary::{follow, summarize};
 
 /// Stores sessions in memory.
@@ -19,6 +23,8 @@ pub struct MemorySessions {
 #[derive(Debug, Default)]
 struct State {
     sessions: BTreeMap<Box<str>, Kept>,
+    /// The questions, in the order of asking.
+    questions: Vec<KeptQuestion>,
     /// The number of writes.
     turn: u64,
 }
@@ -30,6 +36,21 @@ struct Kept {
     token: Option<u64>,
     /// The number of the last write. Clocks can be set back.
     turn: u64,
+}
+
+#[derive(Debug)]
+struct KeptQuestion {
+    question: Question,
+    session: Box<str>,
+    at: i64,
+    answer: Option<Answer>,
+    gone: Option<Box<str>>,
+}
+
+impl KeptQuestion {
+    fn is_open(&self) -> bool {
+        self.answer.is_none() && self.gone.is_none()
+    }
 }
 
 impl MemorySessions {
@@ -63,7 +84,7 @@ impl SessionStore for MemorySessions {
                 turn,
             },
         );
-        Ok(Lease { session, token })
+        Ok(Lease::new(session, token, 1))
     }
 
     fn take(&self, id: &str) -> Result<Lease, SessionError> {
@@ -76,10 +97,7 @@ impl SessionStore for MemorySessions {
         }
         let token = ids::random();
         kept.token = Some(token);
-        Ok(Lease {
-            session: id.into(),
-            token,
-        })
+        Ok(Lease::new(id, token, kept.summary.events))
     }
 
     fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
@@ -96,6 +114,23 @@ impl SessionStore for MemorySessions {
                 session: lease.session.clone(),
             });
         }
+        let (expected, found) = (lease.position(), kept.summary.events);
+        let moved = expected.saturating_add(u64::try_from(events.len()).unwrap_or(u64::MAX));
+        if expected != found && !events.is_empty() {
+            // An earlier attempt may have written them although it failed.
+            let stored = usize::try_from(expected)
+                .ok()
+                .and_then(|from| kept.events.get(from..)?.get(..events.len()));
+            if stored != Some(events) {
+                return Err(SessionError::Position {
+                    session: lease.session.clone(),
+                    expected,
+                    found,
+                });
+            }
+            lease.set_position(moved);
+            return Ok(());
+        }
         for event in events {
             kept.summary.events += 1;
             kept.summary.updated = event.at;
@@ -103,6 +138,10 @@ impl SessionStore for MemorySessions {
             kept.events.push(event.clone());
             kept.turn = turn;
         }
+        for event in events {
+            state.update_inbox(&lease.session, event);
+        }
+        lease.set_position(moved);
         Ok(())
     }
 
@@ -171,7 +210,54 @@ impl SessionStore for MemorySessions {
             return Err(in_use(held));
         }
         state.sessions.retain(|id, _| !family.contains(id));
+        state
+            .questions
+            .retain(|kept| !family.contains(&kept.session));
         Ok(u64::try_from(family.len()).unwrap_or(u64::MAX))
+    }
+
+    fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {
+        let state = self.lock();
+        let open = state.questions.iter().filter(|kept| kept.is_open());
+        let open = open.map(|kept| state.stored(kept).asked);
+        let wanted = |asked: &OpenQuestion| {
+            let project = query.project.as_ref();
+            project.is_none_or(|project| *project == asked.project)
+        };
+        Ok(open.filter(wanted).take(query.limit).collect())
+    }
+
+    fn question(&self, id: &str) -> Result<StoredQuestion, SessionError> {
+        let state = self.lock();
+        let found = inbox::choose(
+            id,
+            &state.questions_starting(id, KeptQuestion::is_open),
+            state.questions_starting(id, |_| true),
+            &state.latest_questions(),
+        )?;
+        let kept = state
+            .questions
+            .iter()
+            .find(|kept| kept.question.id == found);
+        kept.map(|kept| state.stored(kept))
+            .ok_or_else(|| inbox::missing(id, Vec::new(), &[]))
+    }
+
+    fn answer(&self, id: &str, answer: &Answer) -> Result<AnswerOutcome, SessionError> {
+        let mut state = self.lock();
+        let (starting, latest) = (
+            state.questions_starting(id, |_| true),
+            state.latest_questions(),
+        );
+        let mut questions = state.questions.iter_mut();
+        let Some(kept) = questions.find(|kept| *kept.question.id == *id) else {
+            return Err(inbox::missing(id, starting, &latest));
+        };
+        let outcome = inbox::outcome(inbox::state(kept.answer.clone(), kept.gone.clone()));
+        if outcome == AnswerOutcome::Stored {
+            kept.answer = Some(answer.clone());
+        }
+        Ok(outcome)
     }
 }
 
@@ -179,6 +265,94 @@ impl State {
     fn next_turn(&mut self) -> u64 {
         self.turn += 1;
         self.turn
+    }
+
+    /// Applies an event to the inbox.
+    fn update_inbox(&mut self, session: &str, event: &StampedEvent) {
+        let questions = &mut self.questions;
+        let mut drop_open = |why: &str, is_meant: &dyn Fn(&Question) -> bool| {
+            for kept in &mut *questions {
+                if *kept.session == *session && kept.is_open() && is_meant(&kept.question) {
+                    kept.gone = Some(why.into());
+                }
+            }
+        };
+        match inbox::change(event) {
+            None => {}
+            Some(InboxChange::Ask(question)) => {
+                drop_open(&inbox::replaced(&question.id), &|other| {
+                    other.call == question.call
+                });
+                if questions.iter().all(|kept| kept.question.id != question.id) {
+                    questions.push(KeptQuestion {
+                        question: question.clone(),
+                        session: session.into(),
+                        at: event.at,
+                        answer: None,
+                        gone: None,
+                    });
+                }
+            }
+            Some(InboxChange::Answer(id, answer)) => {
+                let is_meant = |kept: &&mut KeptQuestion| {
+                    *kept.question.id == *id && *kept.session == *session
+                };
+                if let Some(kept) = questions.iter_mut().find(is_meant) {
+                    kept.answer.get_or_insert(answer);
+                }
+            }
+            Some(InboxChange::DropCall(call, why)) => {
+                drop_open(why, &|question| question.call.as_deref() == call);
+            }
+            Some(InboxChange::DropAll(why)) => drop_open(&why, &|_| true),
+        }
+    }
+
+    fn stored(&self, kept: &KeptQuestion) -> StoredQuestion {
+        let summary = |id: &str| self.sessions.get(id).map(|kept| &kept.summary);
+        let mut root = kept.session.clone();
+        for _ in 0..MAX_PARENTS {
+            match summary(&root).and_then(|summary| summary.parent.clone()) {
+                Some(parent) => root = parent,
+                None => break,
+            }
+        }
+        StoredQuestion {
+            asked: OpenQuestion {
+                question: kept.question.clone(),
+                session: kept.session.clone(),
+                root,
+                project: summary(&kept.session)
+                    .map(|summary| summary.project.clone())
+                    .unwrap_or_default(),
+                at: kept.at,
+            },
+            state: inbox::state(kept.answer.clone(), kept.gone.clone()),
+        }
+    }
+
+    fn questions_starting(
+        &self,
+        prefix: &str,
+        wanted: impl Fn(&KeptQuestion) -> bool,
+    ) -> Vec<Box<str>> {
+        let prefix = ids::normal(prefix);
+        if prefix.is_empty() {
+            return Vec::new();
+        }
+        let questions = self.questions.iter().filter(|kept| wanted(kept));
+        let mut found: Vec<Box<str>> = questions
+            .map(|kept| kept.question.id.clone())
+            .filter(|id| id.starts_with(&prefix))
+            .collect();
+        found.sort();
+        found.truncate(NEAR);
+        found
+    }
+
+    fn latest_questions(&self) -> Vec<Box<str>> {
+        let questions = self.questions.iter().rev().take(LATEST);
+        questions.map(|kept| kept.question.id.clone()).collect()
     }
 
     fn latest(&self) -> Vec<&Kept> {
@@ -227,7 +401,7 @@ pub(crate) fn encode(event: &StampedEvent, session: &str) -> Result<Vec<u8>, Ses
 fn in_use(session: &str) -> SessionError {
     SessionError::InUse {
         session: session.into(),
-        process: std::process::id(),
+        holder: format!("process {} on this machine", std::process::id()).into(),
     }
 }
 

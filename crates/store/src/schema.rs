@@ -50,4 +50,21 @@ CREATE TABLE events (
   PRIMARY KEY (session, number)
 ) STRICT;
 ",
+    "
+CREATE TABLE questions (
+  number INTEGER PRIMARY KEY, -- in the order of asking
+  id TEXT NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  call TEXT, -- none if a skill was being activated
+  asked INTEGER NOT NULL, -- nanoseconds since 1970
+  question TEXT NOT NULL, -- JSON
+  answer TEXT, -- with who and answered, or none of them
+  because TEXT,
+  who TEXT,
+  answered INTEGER,
+  gone TEXT -- why it needs no answer any more
+) STRICT;
+CREATE INDEX questions_open ON questions (session) WHERE answer IS NULL AND gone IS NULL;
+CREATE INDEX questions_session ON questions (session);
+",
 ];

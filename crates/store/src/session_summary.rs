@@ -48,6 +48,8 @@ pub(crate) fn follow(ending: &mut Option<EndingKind>, event: &Event) {
         | Event::Asked { .. }
         | Event::Replied { .. }
         | Event::CallStarted { .. }
+        | Event::Questioned(_)
+        | Event::Answered { .. }
         | Event::CallEnded { .. }
         | Event::Pruned { .. }
         | Event::Compacted { .. }

@@ -147,3 +147,60 @@ SELECT ",
 pub(crate) const DELETE_EVENTS: &str = "DELETE FROM events WHERE session = ?1";
 
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = ?1";
+
+/// Returns whether the file has the table of questions. A file of an older version that was not
+/// written yet has none.
+pub(crate) const HAS_QUESTIONS: &str =
+    "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'questions')";
+
+pub(crate) const INSERT_QUESTION: &str =
+    "INSERT OR IGNORE INTO questions (id, session, call, asked, question)
+VALUES (?1, ?2, ?3, ?4, ?5)";
+
+pub(crate) const ANSWER_QUESTION: &str =
+    "UPDATE questions SET answer = ?2, because = ?3, who = ?4, answered = ?5
+WHERE id = ?1 AND answer IS NULL AND (?6 IS NULL OR session = ?6)";
+
+pub(crate) const DROP_CALL: &str = "UPDATE questions SET gone = ?3
+WHERE session = ?1 AND call IS ?2 AND answer IS NULL AND gone IS NULL";
+
+pub(crate) const DROP_ALL: &str = "UPDATE questions SET gone = ?2
+WHERE session = ?1 AND answer IS NULL AND gone IS NULL";
+
+/// The columns of a question, in this order.
+macro_rules! question {
+    () => {
+        "question, session, project, asked, answer, because, who, answered, gone"
+    };
+}
+
+pub(crate) const LIST_QUESTIONS: &str = concat!(
+    "SELECT ",
+    question!(),
+    " FROM questions JOIN sessions ON sessions.id = session
+WHERE answer IS NULL AND gone IS NULL AND (?1 IS NULL OR project = ?1)
+ORDER BY number LIMIT ?2"
+);
+
+pub(crate) const SELECT_QUESTION: &str = concat!(
+    "SELECT ",
+    question!(),
+    " FROM questions JOIN sessions ON sessions.id = session WHERE questions.id = ?1"
+);
+
+pub(crate) const QUESTIONS_STARTING: &str = "SELECT id FROM questions
+WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2";
+
+pub(crate) const OPEN_QUESTIONS_STARTING: &str = "SELECT id FROM questions
+WHERE id >= ?1 AND id < ?1 || char(1114111) AND answer IS NULL AND gone IS NULL
+ORDER BY id LIMIT ?2";
+
+pub(crate) const LATEST_QUESTIONS: &str = "SELECT id FROM questions ORDER BY number DESC LIMIT ?1";
+
+pub(crate) const SELECT_PARENT: &str = "SELECT parent FROM sessions WHERE id = ?1";
+
+pub(crate) const DELETE_QUESTIONS: &str = "DELETE FROM questions WHERE session = ?1";
+
+/// The stored text of the events from a number on.
+pub(crate) const SELECT_FROM: &str =
+    "SELECT event FROM events WHERE session = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";

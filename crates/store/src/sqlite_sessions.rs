@@ -9,13 +9,17 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_agent::{EndingKind, StampedEvent};
-use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_agent::{EndingKind, RecordedAnswer, StampedEvent};
+use prowess_traits::{
+    Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, SessionError,
+    SessionQuery, SessionStore, SessionSummary, StoredQuestion,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::database::{Database, DatabaseError, Tables};
 use crate::ids::{self, LATEST, NEAR};
+use crate::inbox::{self, InboxChange, MAX_PARENTS};
 use crate::lease_holder::Holder;
 use crate::memory_sessions::encode;
 use crate::session_summary::{follow, summarize};
@@ -32,9 +36,9 @@ const TABLES: Tables = Tables {
 /// Stores sessions in a SQLite file, which may also hold the use of skills.
 ///
 /// If [`append`](SessionStore::append) fails with [`SessionError::Busy`] or
-/// [`SessionError::Unwritable`], nothing was written and the call can be retried. After another
-/// error of the file it is unknown whether the events were written: release the session, take it
-/// again and read it.
+/// [`SessionError::Unwritable`], nothing was written. After another error of the file it is unknown
+/// whether the events were written: repeat the call, or release the session, take it again and read
+/// it.
 #[derive(Debug)]
 pub struct SqliteSessions {
     database: Database,
@@ -175,23 +179,20 @@ impl SessionStore for SqliteSessions {
             insert(transaction, &summary.id, 0, first.at, &text)?;
             Ok(Ok(summary.id))
         })?;
-        Ok(Lease { session, token })
+        Ok(Lease::new(session, token, 1))
     }
 
     fn take(&self, id: &str) -> Result<Lease, SessionError> {
         let holder = Holder::here();
         let token = ids::random();
-        self.change(id, |transaction| {
+        let position = self.change(id, |transaction| {
             let held = |row: &Row<'_>| Ok(self.living(row));
             match transaction
                 .query_row(sql::SELECT_HOLDER, [id], held)
                 .optional()?
             {
                 None => missing(transaction, id),
-                Some(Some(Holder { process, .. })) => Ok(Err(SessionError::InUse {
-                    session: id.into(),
-                    process,
-                })),
+                Some(Some(holder)) => Ok(Err(in_use(id, &holder))),
                 Some(None) => {
                     let Holder {
                         process,
@@ -202,14 +203,14 @@ impl SessionStore for SqliteSessions {
                         sql::HOLD,
                         params![id, process, start, place, token.cast_signed()],
                     )?;
-                    Ok(Ok(()))
+                    // A row can be damaged; reading the events reports it.
+                    let count = |row: &Row<'_>| Ok(integer(row, 0).unwrap_or(0));
+                    let count = transaction.query_row(sql::COUNT_EVENTS, [id], count)?;
+                    Ok(Ok(u64::try_from(count).unwrap_or(0)))
                 }
             }
         })?;
-        Ok(Lease {
-            session: id.into(),
-            token,
-        })
+        Ok(Lease::new(id, token, position))
     }
 
     fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
@@ -218,7 +219,8 @@ impl SessionStore for SqliteSessions {
             .iter()
             .map(|event| encode(event, id))
             .collect::<Result<Vec<_>, _>>()?;
-        self.change(id, |transaction| {
+        let expected = i64::try_from(lease.position()).unwrap_or(i64::MAX);
+        let written = self.change(id, |transaction| {
             let progress = |row: &Row<'_>| {
                 let token: Option<i64> = row.get(0)?;
                 let ending: Option<Box<str>> = row.get(2)?;
@@ -237,10 +239,23 @@ impl SessionStore for SqliteSessions {
             let Some(last) = events.last() else {
                 return Ok(Ok(()));
             };
+            if count != expected {
+                // An earlier attempt may have written them although it failed.
+                return Ok(if is_stored(transaction, id, expected, &texts)? {
+                    Ok(())
+                } else {
+                    Err(SessionError::Position {
+                        session: id.into(),
+                        expected: lease.position(),
+                        found: u64::try_from(count).unwrap_or(0),
+                    })
+                });
+            }
             for (event, text) in events.iter().zip(&texts) {
                 insert(transaction, id, count, event.at, text)?;
                 count = count.saturating_add(1);
                 follow(&mut ending, &event.event);
+                update_inbox(transaction, id, event)?;
             }
             let turn = next_turn(transaction)?;
             transaction.execute(
@@ -248,7 +263,12 @@ impl SessionStore for SqliteSessions {
                 params![id, last.at, count, ending.map(EndingKind::as_str), turn],
             )?;
             Ok(Ok(()))
-        })
+        });
+        if written.is_ok() {
+            let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
+            lease.set_position(lease.position().saturating_add(count));
+        }
+        written
     }
 
     fn release(&self, lease: Lease) {
@@ -322,8 +342,8 @@ impl SessionStore for SqliteSessions {
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
                 let session: Box<str> = row.get(4)?;
-                if let Some(Holder { process, .. }) = self.living(row) {
-                    return Ok(Err(SessionError::InUse { session, process }));
+                if let Some(holder) = self.living(row) {
+                    return Ok(Err(in_use(&session, &holder)));
                 }
                 family.push(session);
             }
@@ -332,11 +352,212 @@ impl SessionStore for SqliteSessions {
             }
             for session in &family {
                 transaction.execute(sql::DELETE_EVENTS, [session])?;
+                transaction.execute(sql::DELETE_QUESTIONS, [session])?;
                 transaction.execute(sql::DELETE_SESSION, [session])?;
             }
             Ok(Ok(u64::try_from(family.len()).unwrap_or(u64::MAX)))
         })
     }
+
+    fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {
+        let found = self.read(|connection| {
+            // In one transaction, so that sessions and questions match.
+            let transaction = connection.unchecked_transaction()?;
+            if !has_questions(&transaction)? {
+                return Ok(Ok(Vec::new()));
+            }
+            let mut statement = transaction.prepare(sql::LIST_QUESTIONS)?;
+            let mut rows = statement.query(params![query.project, bound(query.limit)])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.extend(read_question(&transaction, row)?.map(|stored| stored.asked));
+            }
+            Ok(Ok(found))
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn question(&self, id: &str) -> Result<StoredQuestion, SessionError> {
+        let found = self.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            if !has_questions(&transaction)? {
+                return Ok(Err(inbox::missing(id, Vec::new(), &[])));
+            }
+            let (open, starting, latest) = question_candidates(&transaction, id)?;
+            let found = match inbox::choose(id, &open, starting, &latest) {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(error)),
+            };
+            let stored = select_question(&transaction, &found)?;
+            Ok(stored.ok_or_else(|| inbox::missing(id, Vec::new(), &[])))
+        })?;
+        found.ok_or_else(|| inbox::missing(id, Vec::new(), &[]))
+    }
+
+    fn answer(&self, id: &str, answer: &Answer) -> Result<AnswerOutcome, SessionError> {
+        // Does not create a file only to find no question in it.
+        let exists = self.read(|connection| Ok(Ok(has_questions(connection)?)))?;
+        if exists != Some(true) {
+            return Err(inbox::missing(id, Vec::new(), &[]));
+        }
+        self.write(|transaction| {
+            let Some(stored) = select_question(transaction, id)? else {
+                let (_, starting, latest) = question_candidates(transaction, id)?;
+                return Ok(Err(inbox::missing(id, starting, &latest)));
+            };
+            let outcome = inbox::outcome(stored.state);
+            if outcome == AnswerOutcome::Stored {
+                put_answer(transaction, id, answer, None)?;
+            }
+            Ok(Ok(outcome))
+        })
+    }
+}
+
+fn in_use(session: &str, holder: &Holder) -> SessionError {
+    SessionError::InUse {
+        session: session.into(),
+        holder: holder.to_string().into(),
+    }
+}
+
+/// Returns `true` if a session has exactly these events from a position on.
+fn is_stored(
+    transaction: &Transaction<'_>,
+    session: &str,
+    position: i64,
+    texts: &[Vec<u8>],
+) -> rusqlite::Result<bool> {
+    let mut statement = transaction.prepare(sql::SELECT_FROM)?;
+    let mut rows = statement.query(params![session, position, bound(texts.len())])?;
+    for text in texts {
+        let Some(row) = rows.next()? else {
+            return Ok(false);
+        };
+        if row.get_ref(0)? != ValueRef::Text(text) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Applies an event to the inbox.
+fn update_inbox(
+    transaction: &Transaction<'_>,
+    session: &str,
+    event: &StampedEvent,
+) -> rusqlite::Result<()> {
+    match inbox::change(event) {
+        None => {}
+        Some(InboxChange::Ask(question)) => {
+            let why = inbox::replaced(&question.id);
+            transaction.execute(sql::DROP_CALL, params![session, question.call, why])?;
+            // It was encoded as a part of the event before.
+            let text = serde_json::to_string(question).unwrap_or_default();
+            let row = params![question.id, session, question.call, event.at, text];
+            transaction.execute(sql::INSERT_QUESTION, row)?;
+        }
+        Some(InboxChange::Answer(id, answer)) => {
+            put_answer(transaction, id, &answer, Some(session))?;
+        }
+        Some(InboxChange::DropCall(call, why)) => {
+            transaction.execute(sql::DROP_CALL, params![session, call, why])?;
+        }
+        Some(InboxChange::DropAll(why)) => {
+            transaction.execute(sql::DROP_ALL, params![session, why])?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores an answer, unless there is one. `session` is the session that the question must be of, if
+/// any.
+fn put_answer(
+    transaction: &Transaction<'_>,
+    id: &str,
+    answer: &Answer,
+    session: Option<&str>,
+) -> rusqlite::Result<()> {
+    let Answer {
+        answer,
+        because,
+        who,
+        at,
+    } = answer;
+    let row = params![id, answer.as_str(), because, who, at, session];
+    transaction.execute(sql::ANSWER_QUESTION, row)?;
+    Ok(())
+}
+
+fn has_questions(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row(sql::HAS_QUESTIONS, [], |row| row.get(0))
+}
+
+fn select_question(connection: &Connection, id: &str) -> rusqlite::Result<Option<StoredQuestion>> {
+    let mut statement = connection.prepare(sql::SELECT_QUESTION)?;
+    let mut rows = statement.query([id])?;
+    match rows.next()? {
+        Some(row) => read_question(connection, row),
+        None => Ok(None),
+    }
+}
+
+/// Reads an untrusted row. Returns `None` if the question cannot be decoded.
+fn read_question(
+    connection: &Connection,
+    row: &Row<'_>,
+) -> rusqlite::Result<Option<StoredQuestion>> {
+    let question = text(row, 0).and_then(|text| serde_json::from_str(&text).ok());
+    let (Some(question), Some(session)) = (question, text(row, 1)) else {
+        return Ok(None);
+    };
+    let mut root = session.clone();
+    for _ in 0..MAX_PARENTS {
+        let parent = connection.query_row(sql::SELECT_PARENT, [&root], |row| row.get(0));
+        match parent.optional()?.flatten() {
+            Some(parent) => root = parent,
+            None => break,
+        }
+    }
+    let asked = OpenQuestion {
+        question,
+        session,
+        root,
+        project: text(row, 2).unwrap_or_default(),
+        at: integer(row, 3).unwrap_or(0),
+    };
+    let answer = text(row, 4).and_then(|word| RecordedAnswer::parse(&word));
+    let answer = answer.map(|answer| Answer {
+        answer,
+        because: text(row, 5).map(Into::into),
+        who: text(row, 6).unwrap_or_default(),
+        at: integer(row, 7).unwrap_or(0),
+    });
+    let state = inbox::state(answer, text(row, 8));
+    Ok(Some(StoredQuestion { asked, state }))
+}
+
+/// Returns the ids of open questions and of all questions with a prefix, or the latest ids if there
+/// are none.
+fn question_candidates(connection: &Connection, prefix: &str) -> rusqlite::Result<(Ids, Ids, Ids)> {
+    let prefix = ids::normal(prefix);
+    let select = |query: &str| -> rusqlite::Result<Ids> {
+        if prefix.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = connection.prepare(query)?;
+        let rows = statement.query_map(params![prefix, bound(NEAR)], |row| row.get(0))?;
+        rows.collect()
+    };
+    let open = select(sql::OPEN_QUESTIONS_STARTING)?;
+    let starting = select(sql::QUESTIONS_STARTING)?;
+    let mut latest = Vec::new();
+    if starting.is_empty() {
+        let mut statement = connection.prepare(sql::LATEST_QUESTIONS)?;
+        let rows = statement.query_map([bound(LATEST)], |row| row.get(0))?;
+        latest = rows.collect::<Result<_, _>>()?;
+    }
+    Ok((open, starting, latest))
 }
 
 fn insert(

@@ -50,12 +50,13 @@ impl ToolContext {
     /// action was refused.
     pub(crate) fn settle(&self, question: &ApprovalRequest<'_>) -> Result<(), Decision> {
         let decision = question.decision;
-        let answer =
-            (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(question));
+        let reply =
+            (decision.verdict == Verdict::Ask).then(|| self.services.approver.reply(question));
+        let answer = reply.as_ref().map(|reply| reply.answer);
         self.note(question.what, decision, answer, question.skill)?;
-        match (decision.verdict, answer) {
+        match (decision.verdict, &reply) {
             (Verdict::Deny, _) | (Verdict::Ask, None) => Err(decision.clone()),
-            (Verdict::Ask, Some(answer)) if !answer.allows() => Err(question.refused(answer)),
+            (Verdict::Ask, Some(reply)) if !reply.answer.allows() => Err(question.refused(reply)),
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
         }
     }

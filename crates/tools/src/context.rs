@@ -11,7 +11,7 @@ use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
-    PermissionRules, Profile, Verdict,
+    PermissionRules, Profile, Unattended, Verdict,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -171,6 +171,8 @@ pub struct Settings {
     /// Allow rules that approve requests in advance, like `--approve`. They also answer the prompts
     /// that ask rules require; deny rules still apply.
     pub approvals: PermissionRules,
+    /// The reaction to a prompt that no user can answer now.
+    pub unattended: Unattended,
     /// The text after every loaded skill, if any.
     pub closing: Option<String>,
     /// Timeout of a command in milliseconds.
@@ -239,6 +241,7 @@ impl Default for Settings {
             edits: false,
             writable: Vec::new(),
             approvals: PermissionRules::default(),
+            unattended: Unattended::default(),
             closing: Some(CLOSING.to_owned()),
             deadline_ms: 30_000,
             instructions: None,
@@ -411,12 +414,12 @@ impl ToolContext {
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
                 };
-                let answer = self.services.approver.ask(&question);
-                self.note(&shown, pending.decision(), Some(answer), skill)?;
-                if !answer.allows() {
-                    return Err(question.refused(answer));
+                let reply = self.services.approver.reply(&question);
+                self.note(&shown, pending.decision(), Some(reply.answer), skill)?;
+                if !reply.answer.allows() {
+                    return Err(question.refused(&reply));
                 }
-                let (approved, grant) = pending.answer(answer)?;
+                let (approved, grant) = pending.answer(reply.answer)?;
                 self.gate().grants.extend(grant);
                 Ok(approved)
             }
@@ -441,6 +444,16 @@ impl ToolContext {
             answer,
             skill,
         });
+        recorded.map_err(|error| Decision::new(Verdict::Deny, error.to_string()))
+    }
+
+    /// Records that the current call starts to have effects, if no decision did so. If that fails,
+    /// returns a denial.
+    pub fn starting(&self) -> Result<(), Decision> {
+        let Some(recorder) = &self.services.recorder else {
+            return Ok(());
+        };
+        let recorded = recorder.starting();
         recorded.map_err(|error| Decision::new(Verdict::Deny, error.to_string()))
     }
 

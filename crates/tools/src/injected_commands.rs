@@ -1,11 +1,12 @@
 //! Runs the commands in a skill, one after the other, and replaces them with their output.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use prowess_policy::{BoundScript, Decision};
+use prowess_policy::{Approved, BoundScript, Command, Decision};
 use prowess_render::{CommandSlot, RenderedPart};
 use prowess_shell::{Word, lex, programs};
-use prowess_traits::CommandResult;
+use prowess_traits::{CommandResult, CommandRunner};
 use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::command_output::write_hint;
@@ -86,7 +87,8 @@ pub enum ExpandError {
 }
 
 /// Joins the parts of a rendered skill. Commands run in order, within the restrictions of the loaded
-/// skills.
+/// skills. All of them are judged before the first one runs, so that none has run while a user is
+/// asked about another.
 pub(crate) fn expand(
     context: &ToolContext,
     loaded: &Loaded,
@@ -96,6 +98,24 @@ pub(crate) fn expand(
     denial: Option<&Decision>,
     runs: &mut Vec<CommandRun>,
 ) -> Result<String, ExpandError> {
+    let mut approved = Vec::new();
+    if execution == Execution::Run {
+        for part in &parts {
+            match part {
+                RenderedPart::Command(slot) => {
+                    approved.push(approve(context, loaded, trust, slot)?);
+                }
+                RenderedPart::Refused(refused) => {
+                    return Err(ExpandError::NotRun {
+                        command: refused.display.as_ref().into(),
+                        why: refused.reason().into(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut approved = approved.into_iter();
     let mut text = String::new();
     for part in parts {
         match part {
@@ -105,7 +125,11 @@ pub(crate) fn expand(
                 runs.push(not_run(&slot.display, "not run"));
             }
             RenderedPart::Command(slot) => {
-                let (output, run) = run(context, loaded, trust, &slot)?;
+                let approved = approved.next().ok_or_else(|| ExpandError::NotRun {
+                    command: slot.display.as_ref().into(),
+                    why: "it was not judged".into(),
+                })?;
+                let (output, run) = run(context, trust, &slot, &approved)?;
                 text.push_str(&output);
                 runs.push(run);
             }
@@ -152,22 +176,14 @@ fn not_run(command: &str, why: &str) -> CommandRun {
     }
 }
 
-fn run(
+/// Decides about a command, and prompts the user if the gate requires it.
+fn approve(
     context: &ToolContext,
     loaded: &Loaded,
     trust: &SkillTrust,
     slot: &CommandSlot,
-) -> Result<(String, CommandRun), ExpandError> {
-    let command: Box<str> = slot.display.as_ref().into();
-    let not_run = |why: String| ExpandError::NotRun {
-        command: command.clone(),
-        why: why.into(),
-    };
-    let runner = context
-        .services
-        .runner
-        .as_ref()
-        .ok_or_else(|| not_run("running commands is not supported here".to_owned()))?;
+) -> Result<Approved<Command>, ExpandError> {
+    runner(context, slot)?;
     let positionals: Vec<&str> = slot.positionals.iter().map(AsRef::as_ref).collect();
     let variables: Vec<(&str, &str)> = slot
         .variables
@@ -182,18 +198,42 @@ fn run(
     };
     let restrictions = loaded.restrictions();
     let actor = trust.actor(SkillRole::Author, context.settings.confine, &restrictions);
-    let approved =
-        context
-            .approve_bound(&bound, &actor)
-            .map_err(|decision| ExpandError::Denied {
-                command: command.clone(),
-                decision: Box::new(decision),
-            })?;
+    context
+        .approve_bound(&bound, &actor)
+        .map_err(|decision| ExpandError::Denied {
+            command: slot.display.as_ref().into(),
+            decision: Box::new(decision),
+        })
+}
+
+fn runner<'c>(
+    context: &'c ToolContext,
+    slot: &CommandSlot,
+) -> Result<&'c Arc<dyn CommandRunner>, ExpandError> {
+    let runner = context.services.runner.as_ref();
+    runner.ok_or_else(|| ExpandError::NotRun {
+        command: slot.display.as_ref().into(),
+        why: "running commands is not supported here".into(),
+    })
+}
+
+fn run(
+    context: &ToolContext,
+    trust: &SkillTrust,
+    slot: &CommandSlot,
+    approved: &Approved<Command>,
+) -> Result<(String, CommandRun), ExpandError> {
+    let command: Box<str> = slot.display.as_ref().into();
+    let not_run = |why: String| ExpandError::NotRun {
+        command: command.clone(),
+        why: why.into(),
+    };
+    let runner = runner(context, slot)?;
     let mut profile = context.profile(Some(trust));
     // As in other clients, these commands run in the project, not in the skill's folder.
     profile.cwd.clone_from(&context.settings.paths.workspace);
     let ran = runner
-        .run(&approved, &profile, None)
+        .run(approved, &profile, None)
         .map_err(|error| not_run(error.message))?;
     if !is_fine(&slot.script, &ran) {
         return Err(ExpandError::Failed {

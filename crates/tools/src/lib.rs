@@ -65,6 +65,7 @@ pub mod answer {
 }
 
 pub use context::{CLOSING, Services, Settings, ToolContext, ToolOwner, ToolPaths};
+pub use prowess_policy::Unattended;
 pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools};
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;

@@ -37,6 +37,13 @@ pub trait Tool: Send + Sync + Debug {
         !self.is_read_only(context)
     }
 
+    /// Returns `true` if the tool asks the context about everything that it does, before its first
+    /// effect. Otherwise a call counts as started before [`Self::answer`], and a prompt in it cannot
+    /// wait for a user.
+    fn asks_first(&self) -> bool {
+        false
+    }
+
     /// Runs the tool. The input is valid against the schema.
     fn answer(
         &self,

@@ -236,7 +236,12 @@ impl Toolset {
         if wanted != LOAD_SKILL_RESOURCES {
             permit_tool(context, loaded, wanted, input)?;
         }
-        tool::answer(&*offer.tool, context, loaded, input)
+        let tool = &*offer.tool;
+        if !tool.asks_first() && !tool.is_read_only(context) {
+            let starting = context.starting();
+            starting.map_err(|decision| ToolError::denied("The call", &decision))?;
+        }
+        tool::answer(tool, context, loaded, input)
     }
 
     /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run

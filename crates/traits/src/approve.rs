@@ -10,6 +10,23 @@ pub trait Approver: Send + Sync + Debug {
     /// [`ApprovalAnswer::Unavailable`] if no user is present, or if the request is too long to be
     /// reviewed.
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer;
+
+    /// Asks like [`Self::ask`], and returns the reason as well, if the person gave one.
+    fn reply(&self, question: &ApprovalRequest<'_>) -> ApprovalReply {
+        ApprovalReply {
+            answer: self.ask(question),
+            because: None,
+        }
+    }
+}
+
+/// An answer with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalReply {
+    /// The answer.
+    pub answer: ApprovalAnswer,
+    /// The reason that the person gave.
+    pub because: Option<String>,
 }
 
 /// A request for approval.
@@ -35,7 +52,12 @@ impl ApprovalRequest<'_> {
     }
 
     /// Returns the decision after an answer that does not allow the action.
-    pub fn refused(&self, answer: ApprovalAnswer) -> Decision {
+    pub fn refused(&self, reply: &ApprovalReply) -> Decision {
+        let answer = reply.answer;
+        if let (ApprovalAnswer::No, Some(because)) = (answer, &reply.because) {
+            let reason = format!("{}: {because}", self.decision.refused(answer).reason);
+            return Decision::new(self.decision.verdict, reason);
+        }
         if answer == ApprovalAnswer::No || !self.is_too_long() {
             return self.decision.refused(answer);
         }
@@ -55,6 +77,12 @@ pub trait DecisionRecorder: Send + Sync + Debug {
     /// Records one decision. Called before the action is carried out, which it must not be if this
     /// fails.
     fn decided(&self, noted: &RecordedDecision<'_>) -> Result<(), RecordError>;
+
+    /// Records that the current call starts to have effects, if no decision did so. Called before
+    /// the first effect, which must not happen if this fails. No question is asked after it.
+    fn starting(&self) -> Result<(), RecordError> {
+        Ok(())
+    }
 }
 
 /// A decision that could not be recorded.

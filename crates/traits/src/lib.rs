@@ -17,7 +17,8 @@ pub mod usage;
 pub mod watch;
 
 pub use approve::{
-    ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordError, RecordedDecision,
+    ApprovalReply, ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordError,
+    RecordedDecision,
 };
 pub use clock::Clock;
 pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
@@ -26,7 +27,10 @@ pub use model::{
     BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
 };
 pub use private_addresses::{AddressClass, classify_address};
-pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+pub use sessions::{
+    Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, QuestionState,
+    SessionError, SessionQuery, SessionStore, SessionSummary, StoredQuestion,
+};
 pub use usage::{
     AgentFilter, SkillUsageSummary, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow,
     UsageStore, UsageSummary,

@@ -201,7 +201,10 @@ impl State {
                         self.line(depth, theme::BAD, "failed", message);
                     }
                     Ending::Cancelled => self.line(depth, theme::WARNING, "cancelled", ""),
-                    Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
+                    Ending::Answered
+                    | Ending::Submitted { .. }
+                    | Ending::Declined { .. }
+                    | Ending::Waiting { .. } => {
                         self.end_line();
                     }
                 }

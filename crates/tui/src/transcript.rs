@@ -1,8 +1,8 @@
 //! A session as text: messages, actions and reasons.
 
 use prowess::agent::{
-    DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer,
-    RecordedVerdict, SkillHint, SkillListing, StampedEvent, TokenUsage,
+    DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, Question,
+    RecordedAnswer, RecordedVerdict, SkillHint, SkillListing, StampedEvent, TokenUsage,
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
@@ -137,6 +137,16 @@ pub(crate) fn why_lines(events: &[StampedEvent], turn: u32) -> Vec<(&'static str
                 }
             }
             Event::Decided(decided) => say("decided", decision(decided)),
+            Event::Questioned(question) => say("question", asked(question)),
+            Event::Answered {
+                question,
+                answer,
+                because,
+                who,
+            } => say(
+                "answer",
+                answer_line(question, *answer, because.as_deref(), who),
+            ),
             Event::CallEnded {
                 result,
                 loaded,
@@ -293,6 +303,13 @@ impl Page {
                 }
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
+            Event::Questioned(question) => self.line(2, &asked(question)),
+            Event::Answered {
+                question,
+                answer,
+                because,
+                who,
+            } => self.line(2, &answer_line(question, *answer, because.as_deref(), who)),
             Event::HookFired { skill, .. } => {
                 self.line(2, &format!("a one-time hook of {} ran", clean(skill)));
             }
@@ -534,7 +551,29 @@ fn decision(decided: &DecisionRecord) -> String {
             RecordedAnswer::No | RecordedAnswer::Unavailable => "denied it".to_owned(),
             other => format!("allowed it {}", answered(other)),
         };
-        text.push_str(&format!("; the user {said}"));
+        let who = decided.who.as_deref().filter(|who| *who != "terminal");
+        let who = who.map_or("the user".into(), clean);
+        text.push_str(&format!("; {who} {said}"));
+    }
+    text
+}
+
+/// Returns a question in one line.
+fn asked(question: &Question) -> String {
+    let what = tick(shorten(&clean(&question.what), SHORT_LINE));
+    let reason = shorten(&clean(&question.reason), SHORT_LINE);
+    format!("question {}: {what}: {reason}", clean(&question.id))
+}
+
+/// Returns the answer to a question in one line.
+fn answer_line(id: &str, answer: RecordedAnswer, because: Option<&str>, who: &str) -> String {
+    let said = if answer.allows() { "yes" } else { "no" };
+    let mut text = format!("{} answered question {}: {said}", clean(who), clean(id));
+    if let Some(because) = because {
+        text.push_str(&format!(
+            ", because {}",
+            shorten(&clean(because), SHORT_LINE)
+        ));
     }
     text
 }
@@ -546,6 +585,9 @@ fn how(ending: &Ending) -> String {
         Ending::Declined { why } => format!("declined: {}", shorten(&clean(why), SHORT_LINE)),
         Ending::Exhausted { limit } => format!("stopped: {limit}"),
         Ending::Cancelled => "cancelled".to_owned(),
+        Ending::Waiting { questions } => {
+            format!("waiting for an answer to {}", clean(&questions.join(", ")))
+        }
         Ending::Failed { kind, message } => {
             format!(
                 "failed ({}): {}",

@@ -19,7 +19,7 @@ use crate::commands::completions;
 use crate::commands::run::{RunArgs, untrusted_agent};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use crate::runtime_setup::{ModelArgs, Setup};
+use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use crate::{permissions, targets, visible_skills};
 
 #[derive(Debug, Args)]
@@ -119,6 +119,9 @@ pub(crate) struct AgentRunArgs {
     /// Print events as JSON Lines, with the result in the last line
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
     /// The model, its limits, permissions.
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -139,6 +142,9 @@ pub(crate) struct AgentChatArgs {
     /// Do not use the full-screen interface
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
     /// The model, its limits, permissions.
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -157,6 +163,7 @@ impl AgentRunArgs {
             schema: self.schema.clone(),
             output_schema: self.output_schema.clone(),
             json: self.json,
+            wait: self.wait,
             model: self.model.clone(),
         }
     }
@@ -169,6 +176,7 @@ impl AgentChatArgs {
             resume: None,
             agent: Some(self.name.clone()),
             plain: self.plain,
+            wait: self.wait,
             model: self.model.clone(),
         }
     }

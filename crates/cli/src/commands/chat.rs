@@ -8,7 +8,7 @@ use crate::async_runtime;
 use crate::commands::completions;
 use crate::commands::run::about;
 use crate::env::Environment;
-use crate::runtime_setup::{ModelArgs, Setup};
+use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use crate::visible_skills::warn_unusable;
 use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
 
@@ -35,6 +35,9 @@ pub(crate) struct ChatArgs {
     /// The model, its limits, permissions.
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// Runs the chat. `history` is the input history file.
@@ -45,6 +48,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut setup = Setup::open(global, environment, printer)?;
+    setup.wait(&args.wait);
     warn_unusable(&setup.services.registry, environment, printer);
     let colours = printer.has_colours();
     let history = environment

@@ -139,6 +139,19 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
     names.map(CompletionCandidate::new).collect()
 }
 
+/// Returns the ids of open questions.
+pub(crate) fn question_ids() -> Vec<CompletionCandidate> {
+    let asked = super::questions::open(&Environment::read(), None);
+    let asked = asked.unwrap_or_default().into_iter();
+    let asked = asked.filter(|asked| is_harmless(&asked.question.id));
+    let candidate = |asked: prowess::traits::OpenQuestion| {
+        let help = wording::shorten(&asked.question.what, LONGEST_HELP);
+        let help = sanitize::line(&help).into_owned();
+        CompletionCandidate::new(&*asked.question.id).help(Some(help.into()))
+    };
+    asked.map(candidate).collect()
+}
+
 /// Returns the names of agents and teams.
 pub(crate) fn agent_names() -> Vec<CompletionCandidate> {
     let agents = super::agent::Agents::read(&Environment::read());

@@ -39,6 +39,7 @@ Exit codes
   3    denied by policy, or approval was required but there was no terminal
   4    API key missing or rejected
   5    limit reached: turns, tokens, cost, time
+  6    waiting for an answer: see `prowess questions`
   130  interrupted
 
 `prowess exec` returns the exit code of the command it ran.

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod agent;
+pub(crate) mod answer;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
@@ -17,6 +18,7 @@ pub(crate) mod overview;
 pub(crate) mod policy;
 pub(crate) mod prompt;
 mod prompt_skill;
+pub(crate) mod questions;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod session;

@@ -23,7 +23,7 @@ use crate::async_runtime;
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::permissions;
-use crate::runtime_setup::{self, ModelArgs, Setup, arguments};
+use crate::runtime_setup::{self, ModelArgs, Setup, WaitArgs, arguments};
 use crate::visible_skills::warn_unusable;
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
@@ -81,6 +81,9 @@ pub(crate) struct RunArgs {
     /// The model, its limits, permissions.
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// Runs a skill or a task.
@@ -91,6 +94,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut setup = Setup::open(global, environment, printer)?;
+    setup.wait(&args.wait);
     warn_unusable(&setup.services.registry, environment, printer);
     let approver = Arc::clone(&setup.services.approver);
     if let Some(name) = &args.name {
@@ -297,6 +301,16 @@ pub(crate) fn print(
                 finished.session
             ));
         }
+        Ending::Waiting { questions } => {
+            for id in questions {
+                printer.note(
+                    &format!("waiting for an answer to question {id}"),
+                    &format!(
+                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`"
+                    ),
+                );
+            }
+        }
         Ending::Failed { kind, message } => {
             let failure = Failure::new(sanitize::line(message).into_owned());
             printer.error(&match kind {
@@ -320,6 +334,7 @@ fn exit(finished: &FinishedRun) -> Exit {
         Ending::Declined { .. } => Exit::No,
         Ending::Exhausted { .. } => Exit::Limit,
         Ending::Cancelled => Exit::Interrupted,
+        Ending::Waiting { .. } => Exit::Waiting,
         Ending::Failed {
             kind: FailureKind::Auth,
             ..
@@ -360,6 +375,7 @@ fn document(finished: &FinishedRun) -> Value {
         Ending::Declined { why } => (Value::Null, json!(why)),
         Ending::Exhausted { limit } => (Value::Null, json!(limit)),
         Ending::Cancelled => (Value::Null, Value::Null),
+        Ending::Waiting { questions } => (Value::Null, json!({ "questions": questions })),
         Ending::Failed { kind, message } => {
             (Value::Null, json!({ "kind": kind, "message": message }))
         }
@@ -425,6 +441,15 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
                 "did you mean {}?",
                 wording::either(near.iter().map(wording::tick))
             ))
+        }
+        RuntimeError::Store(prowess::traits::SessionError::NoQuestion { near, .. }) => {
+            match &**near {
+                [] => failure.hint("list the open questions with `prowess questions --all`"),
+                near => failure.hint(format!(
+                    "did you mean {}?",
+                    wording::either(near.iter().map(wording::tick))
+                )),
+            }
         }
         RuntimeError::Store(prowess::traits::SessionError::NotFound { .. }) => {
             failure.hint("list the sessions with `prowess session list`")

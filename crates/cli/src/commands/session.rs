@@ -13,7 +13,7 @@ use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::env::Environment;
-use crate::runtime_setup::{ModelArgs, Setup};
+use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use prowess_tui::transcript::{self, TranscriptOptions};
 
 /// Arguments of `session`.
@@ -119,6 +119,9 @@ pub(crate) struct SessionResumeArgs {
     /// The model, its limits, permissions.
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// Runs the subcommand.
@@ -192,7 +195,7 @@ fn state(session: &SessionSummary) -> &'static str {
 }
 
 /// Formats a time in UTC.
-fn when(nanoseconds: i64) -> String {
+pub(crate) fn when(nanoseconds: i64) -> String {
     let seconds = nanoseconds.div_euclid(1_000_000_000);
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days to date, in 400-year eras that start in March.
@@ -330,7 +333,13 @@ fn remove(args: &SessionRemoveArgs, setup: &Setup, printer: &Printer) -> Result<
     Ok(Exit::Done)
 }
 
-fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit, Failure> {
+/// Resumes a session and prints its result.
+pub(crate) fn resume(
+    args: &SessionResumeArgs,
+    mut setup: Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    setup.wait(&args.wait);
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
@@ -419,14 +428,19 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
 /// to continue. A message starts a conversation, but not the run of a skill.
 fn without_task(id: &str, events: &[StampedEvent], has_text: bool) -> Option<Failure> {
     let mut skill = None;
-    let mut loading = false;
+    let (mut loading, mut waiting) = (false, false);
     for stamped in events {
         match &stamped.event {
             Event::Said { .. } | Event::Noted { .. } => return None,
             Event::Started(started) => skill = started.skill.as_deref(),
-            Event::ActivationStarted { .. } => loading = true,
+            Event::ActivationStarted { .. } => (loading, waiting) = (true, false),
+            // No command ran before the question; the skill is loaded after the answer.
+            Event::Questioned(_) => (loading, waiting) = (false, true),
             _ => {}
         }
+    }
+    if waiting {
+        return None;
     }
     let Some(skill) = skill.map(sanitize::line) else {
         let text = format!("session `{id}` stopped before its first message");

@@ -17,6 +17,8 @@ pub enum Exit {
     NoKey,
     /// A limit was reached.
     Limit,
+    /// The session waits for an answer.
+    Waiting,
     /// Interrupted by a signal.
     Interrupted,
     /// The exit code of a command that was run.
@@ -32,6 +34,7 @@ impl From<Exit> for ExitCode {
             Exit::Denied => 3,
             Exit::NoKey => 4,
             Exit::Limit => 5,
+            Exit::Waiting => 6,
             Exit::Interrupted => 130,
             Exit::Code(code) => code,
         })

@@ -34,7 +34,9 @@ fn says(text: &str, expect: &[&str]) -> Value {
 }
 
 fn chat(world: &World, model: &str) -> Running {
-    world.command(&["chat", "--plain", "--model", model]).talk()
+    world
+        .command(&["chat", "--plain", "--no-wait", "--model", model])
+        .talk()
 }
 
 /// Says a line, and waits for the answer.

@@ -41,6 +41,7 @@ mod output;
 mod overview;
 mod policy;
 mod prompt;
+mod questions;
 mod render;
 mod schema;
 mod seed_settings;

@@ -471,6 +471,7 @@ fn record_names_the_flag_and_the_missing_user() {
             "{\"calls\":[{\"name\":\"bash\",\"input\":{\"command\":\"mkdir made\"}}]}\n{\"text\":\"done\"}\n",
         );
         let mut args = vec!["run", "--task", "go", "--model", "scripted:script.jsonl"];
+        args.push("--no-wait");
         args.extend(approve.iter().flat_map(|rule| ["--approve", *rule]));
         world.run(&args);
         let listed = world.run(&["session", "list", "--json"]).expect(0).json();

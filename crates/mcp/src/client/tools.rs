@@ -193,6 +193,10 @@ impl Tool for RemoteTool {
         Ok(self.checks.clone())
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         tool_context: &ToolContext,

@@ -208,6 +208,13 @@ fn told(finished: &FinishedRun) -> CallToolResult {
             "The skill was cancelled.".to_owned(),
             true,
         ),
+        // The engine of a server denies what it cannot ask about, so that no run waits.
+        Ending::Waiting { .. } => (
+            "waiting",
+            &nothing,
+            "The skill waits for a person.".to_owned(),
+            true,
+        ),
         Ending::Failed { message, .. } => (
             "failed",
             &nothing,

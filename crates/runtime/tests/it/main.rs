@@ -24,6 +24,7 @@ mod hooks;
 mod isolation;
 mod keys;
 mod processes;
+mod questions;
 mod resume;
 mod rights;
 mod script;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             isolation::tests(),
             keys::tests(),
             processes::tests(),
+            questions::tests(),
             resume::tests(),
             rights::tests(),
             sessions::tests(),

@@ -68,7 +68,7 @@ fn session_is_leased_to_one_process() {
         .unwrap();
     let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
     assert!(
-        matches!(error, RuntimeError::Store(SessionError::InUse { process, .. }) if process == other.id()),
+        matches!(&error, RuntimeError::Store(SessionError::InUse { holder, .. }) if holder.contains(&other.id().to_string())),
         "{error}"
     );
     drop(other.stdin.take());

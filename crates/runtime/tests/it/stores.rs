@@ -7,7 +7,10 @@ use prowess_agent::{Event, RecordedVerdict, StampedEvent};
 use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, RuntimeError, Session, SkillRef, SubRun, Task};
 use prowess_store::MemorySessions;
-use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_traits::{
+    Answer, AnswerOutcome, Lease, OpenQuestion, QuestionQuery, SessionError, SessionQuery,
+    SessionStore, SessionSummary, StoredQuestion,
+};
 
 use crate::script::{Script, bash, conversation, load, says};
 use crate::world::{World, mode, never, wait};
@@ -26,13 +29,13 @@ prowess_test::tests! {
 
 /// A store that is full after a number of writes.
 #[derive(Debug)]
-struct Full {
+pub(crate) struct Full {
     inner: MemorySessions,
     left: AtomicUsize,
 }
 
 impl Full {
-    fn after(writes: usize) -> Arc<Self> {
+    pub(crate) fn after(writes: usize) -> Arc<Self> {
         Arc::new(Self {
             inner: MemorySessions::new(),
             left: AtomicUsize::new(writes),
@@ -53,7 +56,7 @@ impl Full {
         }
     }
 
-    fn fill_up(&self, writes: usize) {
+    pub(crate) fn fill_up(&self, writes: usize) {
         self.left.store(writes, Ordering::SeqCst);
     }
 }
@@ -91,6 +94,19 @@ impl SessionStore for Full {
 
     fn remove(&self, id: &str) -> Result<u64, SessionError> {
         self.inner.remove(id)
+    }
+
+    fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {
+        self.inner.questions(query)
+    }
+
+    fn question(&self, id: &str) -> Result<StoredQuestion, SessionError> {
+        self.inner.question(id)
+    }
+
+    fn answer(&self, id: &str, answer: &Answer) -> Result<AnswerOutcome, SessionError> {
+        self.take_one()?;
+        self.inner.answer(id, answer)
     }
 }
 
@@ -263,8 +279,8 @@ fn no_command_of_invoked_skill_runs_without_being_recorded() {
 fn failed_record_of_a_decision_refuses_the_command() {
     let world = World::new();
     let model = worker();
-    // Started, listed, said, asked, replied, call started; the seventh event is the decision.
-    let store = Full::after(6);
+    // Started, listed, said, asked, replied; the sixth write is the decision with the start.
+    let store = Full::after(5);
     let engine = engine(&world, model.clone(), store.clone());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -279,8 +295,10 @@ fn failed_record_of_a_decision_refuses_the_command() {
         store.fill_up(1_000);
         session.proceed(&never()).await.unwrap();
     });
+    // The call had not started, so it was made again.
+    assert_eq!(world.read("log"), "one\ntwo\n");
     let told = conversation(&model.last());
-    assert!(told.contains("it is unknown whether it had an effect"));
+    assert!(!told.contains("it is unknown whether it had an effect"));
 }
 
 /// The result with the text of a skill is lost, and then the store has room again.
@@ -294,8 +312,8 @@ fn unrecorded_load_does_not_count() {
             load("pdf")
         }
     });
-    // Started, listed, said, asked, replied, call started, decided; the eighth event is the result.
-    let store = Full::after(7);
+    // Started, listed, said, asked, replied, decided with the start; the seventh write is the result.
+    let store = Full::after(6);
     let engine = engine(&world, model, store.clone());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -403,6 +421,18 @@ impl SessionStore for Slow {
 
     fn remove(&self, id: &str) -> Result<u64, SessionError> {
         self.inner.remove(id)
+    }
+
+    fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {
+        self.inner.questions(query)
+    }
+
+    fn question(&self, id: &str) -> Result<StoredQuestion, SessionError> {
+        self.inner.question(id)
+    }
+
+    fn answer(&self, id: &str, answer: &Answer) -> Result<AnswerOutcome, SessionError> {
+        self.inner.answer(id, answer)
     }
 }
 

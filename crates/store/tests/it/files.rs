@@ -206,7 +206,7 @@ fn newer_database() {
             error,
             UsageError::Newer {
                 found: 99,
-                known: 2,
+                known: 3,
                 ..
             }
         )

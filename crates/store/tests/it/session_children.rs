@@ -108,10 +108,7 @@ pub(crate) fn run(role: &str, path: &Path) {
             assert!(unwritable(&error), "{error:?}");
             let error = store.remove(&id).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
-            let lease = Lease {
-                session: id.clone(),
-                token: 0,
-            };
+            let lease = Lease::new(id.clone(), 0, 1);
             let error = store.append(&lease, &[noted("a", 1)]).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
             store.release(lease);

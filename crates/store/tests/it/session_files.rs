@@ -63,10 +63,7 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
     for _ in 0..2 {
         unusable("create", store.create(&started("p", None, 1)).map(drop));
         unusable("take", store.take("aaaaaaaa").map(drop));
-        let lease = Lease {
-            session: "aaaaaaaa".into(),
-            token: 1,
-        };
+        let lease = Lease::new("aaaaaaaa", 1, 1);
         unusable("append", store.append(&lease, &[noted("a", 1)]));
         store.release(lease);
         unusable("events", store.events("aaaaaaaa").map(drop));
@@ -125,7 +122,7 @@ fn newer_or_incomplete_file() {
     for (sql, reason) in [
         (
             "PRAGMA user_version = 99",
-            "it uses format version 99, but this version supports at most 2",
+            "it uses format version 99, but this version supports at most 3",
         ),
         ("PRAGMA user_version = -1", "it is damaged"),
         ("DROP TABLE sessions", "it is damaged"),

@@ -6,10 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use prowess_agent::{Event, StampedEvent};
 use prowess_store::{SqliteSessions, SqliteUsage};
-use prowess_test::conformance::sessions::{all, noted, started};
+use prowess_test::conformance::sessions::{all, noted, question, started, yes};
 use prowess_test::harness::skip_unless_required;
-use prowess_traits::{Lease, SessionError, SessionStore, SkillUse, UsageQuery, UsageStore};
+use prowess_traits::{
+    AnswerOutcome, Lease, QuestionQuery, SessionError, SessionStore, SkillUse, UsageQuery,
+    UsageStore,
+};
 use rusqlite::Connection;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
@@ -27,6 +31,7 @@ prowess_test::tests! {
     exclusive_lock_times_out
     usage_and_sessions_share_a_file
     file_without_sessions_is_migrated
+    file_without_questions_is_migrated
     file_is_created_with_the_first_session
     file_removed_while_open
     read_only_folder
@@ -64,20 +69,18 @@ fn one_of_many_processes_gets_the_lease() {
         children::wait_for(other, "ready\n");
     }
     let store = SqliteSessions::new(&path);
-    let Err(SessionError::InUse { session, process }) = store.take(&id) else {
+    let Err(SessionError::InUse { session, holder }) = store.take(&id) else {
         panic!("it is in use");
     };
     assert_eq!(session, id);
-    assert!(
-        others.iter().any(|other| other.id() == process),
-        "{process}"
-    );
+    let is_holder = |process: u32| *holder == *format!("process {process} on this machine");
+    assert!(others.iter().any(|other| is_holder(other.id())), "{holder}");
     assert!(store.list(&all()).unwrap()[0].live);
     assert!(matches!(store.remove(&id), Err(SessionError::InUse { .. })));
     // The holder exits without releasing the session.
     let mut holder = None;
     for other in others {
-        if other.id() == process {
+        if is_holder(other.id()) {
             holder = Some(other);
         } else {
             children::finish(other);
@@ -293,7 +296,7 @@ fn file_without_sessions_is_migrated() {
         .unwrap();
     change(
         &path,
-        "DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1",
+        "DROP TABLE questions; DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1",
     );
     let before = fs::read(&path).unwrap();
     let store = SqliteSessions::new(&path);
@@ -325,14 +328,40 @@ fn file_without_sessions_is_migrated() {
     assert_eq!(store.events(&lease.session).unwrap().len(), 2);
 }
 
+/// A file of the version before the inbox of questions.
+fn file_without_questions_is_migrated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    change(&path, "DROP TABLE questions; PRAGMA user_version = 2");
+    let before = fs::read(&path).unwrap();
+    let store = SqliteSessions::new(&path);
+    let all_questions = QuestionQuery {
+        project: None,
+        limit: 10,
+    };
+    assert_eq!(store.questions(&all_questions).unwrap(), []);
+    let is_missing = |result| matches!(result, Err(SessionError::NoQuestion { .. }));
+    assert!(is_missing(store.question("q1").map(|_| ())));
+    assert!(is_missing(store.answer("q1", &yes("ada", 1)).map(|_| ())));
+    assert_eq!(store.list(&all()).unwrap().len(), 1);
+    assert_eq!(fs::read(&path).unwrap(), before, "reading does not write");
+    let lease = store.take(&id).unwrap();
+    let asked = StampedEvent {
+        at: 2,
+        event: Event::Questioned(Box::new(question("q1", None))),
+    };
+    store.append(&lease, &[asked]).unwrap();
+    assert_eq!(store.questions(&all_questions).unwrap().len(), 1);
+    let answered = store.answer("q1", &yes("ada", 3)).unwrap();
+    assert_eq!(answered, AnswerOutcome::Stored);
+}
+
 fn file_is_created_with_the_first_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/prowess.db");
     let store = SqliteSessions::new(&path);
-    let lease = || Lease {
-        session: "a".into(),
-        token: 1,
-    };
+    let lease = || Lease::new("a", 1, 1);
     assert_eq!(store.list(&all()).unwrap(), []);
     assert!(store.take("a").is_err());
     assert!(store.append(&lease(), &[noted("a", 1)]).is_err());

@@ -11,10 +11,13 @@
 
 use prowess_agent::{
     DecisionRecord, Ending, EndingKind, Event, HintResult, HintedSkill, Message, MessagePart,
-    MessageRole, ParentSession, RecordedVerdict, RunLimits, SkillHint, SkillListing, StampedEvent,
-    Started, TokenUsage, VERSION,
+    MessageRole, ParentSession, Question, QuestionKind, RecordedAnswer, RecordedVerdict, RunLimits,
+    SkillHint, SkillListing, StampedEvent, Started, TokenUsage, ToolCall, ToolResult, VERSION,
 };
-use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_traits::{
+    Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, QuestionState,
+    SessionError, SessionQuery, SessionStore, SessionSummary,
+};
 
 /// Defines a test for each case. The expression returns a new, empty store and a value that must
 /// outlive it.
@@ -41,6 +44,20 @@ macro_rules! session_conformance {
             session_in_use_is_not_removed,
             threads_write_their_own_sessions,
             one_of_many_threads_gets_the_lease,
+            repeated_append_writes_once,
+            append_at_another_position_is_refused,
+            append_after_the_lease_was_lost_is_refused,
+            questions_are_listed_oldest_first,
+            first_answer_counts,
+            one_of_many_threads_answers,
+            question_is_gone_when_its_call_ends,
+            question_is_gone_when_its_session_ends,
+            waiting_session_keeps_its_question,
+            changed_question_replaces_the_open_one,
+            answer_in_the_record_counts_in_the_inbox,
+            question_is_found_by_prefix,
+            questions_are_removed_with_their_session,
+            question_of_sub_run_names_the_root,
         );
     };
     (@cases $make:expr, $($case:ident,)*) => {
@@ -71,6 +88,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> StampedEvent {
         effort: None,
         parent,
         skill: None,
+        arguments: None,
         result: None,
         tools: None,
         agents: Vec::new(),
@@ -120,6 +138,78 @@ fn ids(store: &dyn SessionStore, query: &SessionQuery) -> Vec<Box<str>> {
         .collect()
 }
 
+/// Returns a question with this id about a call.
+pub fn question(id: &str, call: Option<&str>) -> Question {
+    Question {
+        id: id.into(),
+        call: call.map(Into::into),
+        digest: "d".into(),
+        what: "mkdir „made“".into(),
+        reason: "no rule allows it".into(),
+        skill: None,
+        agent: None,
+        kind: QuestionKind::Approval,
+    }
+}
+
+fn questioned(id: &str, call: Option<&str>, at: i64) -> StampedEvent {
+    StampedEvent {
+        at,
+        event: Event::Questioned(Box::new(question(id, call))),
+    }
+}
+
+fn call_ended(call: &str, at: i64) -> StampedEvent {
+    let call = ToolCall::new(call, "bash", serde_json::json!({}));
+    StampedEvent {
+        at,
+        event: Event::answer(ToolResult::of(&call, "done")),
+    }
+}
+
+/// Returns an answer that allows the action once.
+pub fn yes(who: &str, at: i64) -> Answer {
+    Answer {
+        answer: RecordedAnswer::Once,
+        because: None,
+        who: who.into(),
+        at,
+    }
+}
+
+/// Returns the open questions of a project, or of all.
+fn asked(store: &dyn SessionStore, project: Option<&str>) -> Vec<OpenQuestion> {
+    let query = QuestionQuery {
+        project: project.map(Into::into),
+        limit: 1000,
+    };
+    store.questions(&query).expect("a list")
+}
+
+fn asked_ids(store: &dyn SessionStore, project: Option<&str>) -> Vec<Box<str>> {
+    let asked = asked(store, project).into_iter();
+    asked.map(|asked| asked.question.id).collect()
+}
+
+fn state(store: &dyn SessionStore, id: &str) -> QuestionState {
+    store.question(id).expect("is found").state
+}
+
+fn is_no_question(result: Result<(), SessionError>, name: &str) -> bool {
+    matches!(result, Err(SessionError::NoQuestion { asked, .. }) if *asked == *name)
+}
+
+#[track_caller]
+fn assert_gone(store: &dyn SessionStore, id: &str, reason: &str) {
+    let outcome = store.answer(id, &yes("late", 99)).expect("is found");
+    let AnswerOutcome::Gone { why } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(why.contains(reason), "{why}");
+    assert_eq!(state(store, id), QuestionState::Gone { why });
+    assert!(!asked_ids(store, None).contains(&id.into()));
+}
+
 #[track_caller]
 fn assert_not_found<T: std::fmt::Debug>(result: Result<T, SessionError>, name: &str) {
     match result {
@@ -131,8 +221,10 @@ fn assert_not_found<T: std::fmt::Debug>(result: Result<T, SessionError>, name: &
 #[track_caller]
 fn assert_in_use<T: std::fmt::Debug>(result: Result<T, SessionError>, id: &str) {
     match result {
-        Err(SessionError::InUse { session, process }) => {
-            assert_eq!((&*session, process), (id, std::process::id()));
+        Err(SessionError::InUse { session, holder }) => {
+            assert_eq!(&*session, id);
+            let process = std::process::id().to_string();
+            assert!(holder.contains(&process), "{holder}");
         }
         other => panic!("{other:?}"),
     }
@@ -146,10 +238,13 @@ pub fn empty_store_has_no_sessions(store: &dyn SessionStore) {
             assert_not_found(store.events(name), name);
             assert_not_found(store.find(name), name);
             assert_not_found(store.remove(name), name);
-            let lease = Lease {
-                session: name.into(),
-                token: 7,
-            };
+            assert!(is_no_question(store.question(name).map(|_| ()), name));
+            assert!(is_no_question(
+                store.answer(name, &yes("ada", 1)).map(|_| ()),
+                name
+            ));
+            assert_eq!(asked(store, None), []);
+            let lease = Lease::new(name, 7, 1);
             assert_not_found(store.append(&lease, &[noted("a", 1)]), name);
             assert_not_found(store.append(&lease, &[]), name);
             store.release(lease);
@@ -237,7 +332,24 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             rule: None,
             answer: None,
             by: None,
+            who: Some("ada".into()),
         }),
+        Event::Questioned(Box::new(Question {
+            skill: Some("deploy".into()),
+            agent: Some("dev".into()),
+            ..question("q1", None)
+        })),
+        Event::Answered {
+            question: "q1".into(),
+            answer: RecordedAnswer::No,
+            because: Some("not on a Friday".into()),
+            who: "ada".into(),
+        },
+        Event::Ended {
+            ending: Ending::Waiting {
+                questions: vec!["q1".into()],
+            },
+        },
         Event::Listed(SkillListing {
             hidden: vec![("a".into(), "b".into())],
             ..SkillListing::default()
@@ -325,10 +437,7 @@ pub fn session_has_one_lease_at_a_time(store: &dyn SessionStore) {
 pub fn released_lease_is_lost(store: &dyn SessionStore) {
     let old = create(store, "p", None, 1);
     let id = old.session.clone();
-    let copy = || Lease {
-        session: id.clone(),
-        token: old.token,
-    };
+    let copy = || Lease::new(id.clone(), old.token, old.position());
     store.release(copy());
     let is_lost = |result| matches!(result, Err(SessionError::Lost { session }) if session == id);
     assert!(is_lost(store.append(&old, &[noted("late", 2)])));
@@ -347,10 +456,7 @@ pub fn lease_token_cannot_be_guessed(store: &dyn SessionStore) {
     let (one, other) = (create(store, "p", None, 1), create(store, "p", None, 1));
     assert_ne!(one.token, other.token);
     for token in [0, 1, u64::MAX, other.token] {
-        let wrong = Lease {
-            session: one.session.clone(),
-            token,
-        };
+        let wrong = Lease::new(one.session.clone(), token, 1);
         let result = store.append(&wrong, &[noted("a", 2)]);
         assert!(
             matches!(result, Err(SessionError::Lost { .. })),
@@ -368,10 +474,7 @@ pub fn latest_session_comes_first(store: &dyn SessionStore) {
     assert_eq!(ids(store, &all()), order([&a, &c, &b]));
     // An empty append changes nothing.
     store.append(&b, &[]).expect("appends");
-    store.release(Lease {
-        session: c.session.clone(),
-        token: c.token,
-    });
+    store.release(Lease::new(c.session.clone(), c.token, c.position()));
     assert_eq!(ids(store, &all()), order([&a, &c, &b]));
     let limited = |limit| ids(store, &SessionQuery { limit, ..all() });
     assert_eq!(limited(2), order([&a, &c, &b])[..2]);
@@ -606,4 +709,330 @@ pub fn one_of_many_threads_gets_the_lease(store: &dyn SessionStore) {
         results.flatten().count()
     });
     assert_eq!(taken, 1);
+}
+
+pub fn repeated_append_writes_once(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    assert_eq!(lease.position(), 1);
+    let events = [noted("a", 2), questioned("q1", None, 3), noted("b", 4)];
+    store.append(&lease, &events).expect("appends");
+    assert_eq!(lease.position(), 4);
+    // The writer has not seen the answer of the store, so it repeats the write.
+    let again = Lease::new(lease.session.clone(), lease.token, 1);
+    store.append(&again, &events).expect("repeats");
+    assert_eq!(again.position(), 4);
+    assert_eq!(store.events(&lease.session).expect("events")[1..], events);
+    assert_eq!(list(store, &all())[0].events, 4);
+    assert_eq!(asked_ids(store, None), ["q1".into()]);
+    store.append(&again, &[noted("c", 5)]).expect("appends");
+    assert_eq!(store.events(&lease.session).expect("events").len(), 5);
+    let id = lease.session.clone();
+    store.release(lease);
+    assert_eq!(store.take(&id).expect("takes").position(), 5);
+}
+
+pub fn append_at_another_position_is_refused(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let events = [noted("a", 2), noted("b", 3)];
+    store.append(&lease, &events).expect("appends");
+    for (position, events) in [
+        (1, vec![noted("a", 2), noted("other", 3)]),
+        (1, vec![noted("a", 2), noted("b", 3), noted("c", 4)]),
+        (2, vec![noted("a", 2)]),
+        (0, vec![noted("a", 2)]),
+        (4, vec![noted("c", 4)]),
+        (u64::MAX, vec![noted("c", 4)]),
+    ] {
+        let wrong = Lease::new(lease.session.clone(), lease.token, position);
+        let result = store.append(&wrong, &events);
+        let Err(SessionError::Position {
+            session,
+            expected,
+            found,
+        }) = result
+        else {
+            panic!("{position}: {result:?}")
+        };
+        assert_eq!(
+            (session, expected, found),
+            (lease.session.clone(), position, 3)
+        );
+        assert_eq!(wrong.position(), position);
+    }
+    assert_eq!(store.events(&lease.session).expect("events")[1..], events);
+    store.append(&lease, &[noted("c", 4)]).expect("appends");
+}
+
+pub fn append_after_the_lease_was_lost_is_refused(store: &dyn SessionStore) {
+    let old = create(store, "p", None, 1);
+    let (id, token) = (old.session.clone(), old.token);
+    store.append(&old, &[noted("a", 2)]).expect("appends");
+    store.release(old);
+    let new = store.take(&id).expect("takes");
+    assert_eq!(new.position(), 2);
+    // A repetition of a write that is stored is refused as well: the lease is another's.
+    for (position, event) in [(1, noted("a", 2)), (2, noted("b", 3))] {
+        let lost = store.append(&Lease::new(id.clone(), token, position), &[event]);
+        assert!(matches!(lost, Err(SessionError::Lost { .. })), "{lost:?}");
+    }
+    store.append(&new, &[noted("c", 4)]).expect("appends");
+    assert_eq!(store.events(&id).expect("events").len(), 3);
+}
+
+pub fn questions_are_listed_oldest_first(store: &dyn SessionStore) {
+    let (one, two) = (create(store, "p", None, 1), create(store, "q", None, 2));
+    // The order is that of asking, even if the clock is set back.
+    for (lease, id, call, at) in [
+        (&one, "b-1", "c1", 9),
+        (&two, "a-1", "c1", 5),
+        (&one, "b-2", "c2", 1),
+    ] {
+        store
+            .append(lease, &[questioned(id, Some(call), at)])
+            .expect("appends");
+    }
+    let ids = |ids: &[&str]| ids.iter().map(|id| Box::from(*id)).collect::<Vec<_>>();
+    assert_eq!(asked_ids(store, None), ids(&["b-1", "a-1", "b-2"]));
+    assert_eq!(asked_ids(store, Some("p")), ids(&["b-1", "b-2"]));
+    assert_eq!(asked_ids(store, Some("r")), ids(&[]));
+    let first = OpenQuestion {
+        question: question("b-1", Some("c1")),
+        session: one.session.clone(),
+        root: one.session.clone(),
+        project: "p".into(),
+        at: 9,
+    };
+    assert_eq!(asked(store, None)[0], first);
+    let limited = QuestionQuery {
+        project: None,
+        limit: 2,
+    };
+    assert_eq!(store.questions(&limited).expect("a list").len(), 2);
+}
+
+pub fn first_answer_counts(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    store
+        .append(&lease, &[questioned("q1", Some("c1"), 2)])
+        .expect("appends");
+    let no = Answer {
+        answer: RecordedAnswer::No,
+        because: Some("not „today“".into()),
+        ..yes("ada", 7)
+    };
+    // Another process holds the session; answering needs no lease.
+    assert_eq!(
+        store.answer("q1", &no).expect("stores"),
+        AnswerOutcome::Stored
+    );
+    assert_eq!(state(store, "q1"), QuestionState::Answered(no.clone()));
+    assert_eq!(asked(store, None), []);
+    for who in ["bob", "ada"] {
+        let second = store.answer("q1", &yes(who, 8)).expect("is told");
+        assert_eq!(second, AnswerOutcome::AlreadyAnswered(no.clone()));
+    }
+    // The answer is not an event: only the holder of the session writes those.
+    assert_eq!(store.events(&lease.session).expect("events").len(), 2);
+    store
+        .append(&lease, &[call_ended("c1", 9)])
+        .expect("appends");
+    let late = store.answer("q1", &yes("bob", 10)).expect("is told");
+    assert_eq!(late, AnswerOutcome::AlreadyAnswered(no));
+}
+
+pub fn one_of_many_threads_answers(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    store
+        .append(&lease, &[questioned("q1", Some("c1"), 2)])
+        .expect("appends");
+    let answer = |at: i64| {
+        let who = format!("person {at}");
+        let outcome = store.answer("q1", &yes(&who, at)).expect("answers");
+        (who, outcome)
+    };
+    let answer = &answer;
+    let outcomes: Vec<(String, AnswerOutcome)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|at| scope.spawn(move || answer(at))).collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("ends"));
+        ended.collect()
+    });
+    let stored = |(_, outcome): &&(String, AnswerOutcome)| *outcome == AnswerOutcome::Stored;
+    let first: Vec<_> = outcomes.iter().filter(stored).collect();
+    assert_eq!(first.len(), 1, "{outcomes:?}");
+    let QuestionState::Answered(answer) = state(store, "q1") else {
+        panic!("it has an answer")
+    };
+    assert_eq!(*answer.who, *first[0].0);
+    for (who, outcome) in outcomes.iter().filter(|(who, _)| **who != *answer.who) {
+        assert_eq!(
+            *outcome,
+            AnswerOutcome::AlreadyAnswered(answer.clone()),
+            "{who}"
+        );
+    }
+}
+
+pub fn question_is_gone_when_its_call_ends(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let events = [
+        questioned("q1", Some("c1"), 2),
+        questioned("q2", Some("c2"), 3),
+        call_ended("c1", 4),
+    ];
+    store.append(&lease, &events).expect("appends");
+    assert_gone(store, "q1", "call ended");
+    assert_eq!(asked_ids(store, None), ["q2".into()]);
+}
+
+pub fn question_is_gone_when_its_session_ends(store: &dyn SessionStore) {
+    let (lease, other) = (create(store, "p", None, 1), create(store, "p", None, 1));
+    for (lease, id) in [(&lease, "q1"), (&other, "q2")] {
+        store
+            .append(lease, &[questioned(id, Some("c1"), 2)])
+            .expect("appends");
+    }
+    store
+        .append(&lease, &[ended(Ending::Cancelled, 3)])
+        .expect("appends");
+    assert_gone(store, "q1", "cancelled");
+    assert_eq!(asked_ids(store, None), ["q2".into()]);
+}
+
+pub fn waiting_session_keeps_its_question(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let id = lease.session.clone();
+    let waiting = Ending::Waiting {
+        questions: vec!["q1".into()],
+    };
+    let events = [questioned("q1", Some("c1"), 2), ended(waiting, 3)];
+    store.append(&lease, &events).expect("appends");
+    store.release(lease);
+    assert_eq!(asked_ids(store, None), ["q1".into()]);
+    assert_eq!(list(store, &all())[0].ending, Some(EndingKind::Waiting));
+    let answered = store.answer("q1", &yes("ada", 4)).expect("answers");
+    assert_eq!(answered, AnswerOutcome::Stored);
+    assert_eq!(list(store, &all())[0].ending, Some(EndingKind::Waiting));
+    store
+        .take(&id)
+        .expect("an answer does not lease the session");
+}
+
+pub fn changed_question_replaces_the_open_one(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let events = [
+        questioned("q1", Some("c1"), 2),
+        questioned("q2", Some("c1"), 3),
+        questioned("q3", Some("c2"), 4),
+        questioned("q4", None, 5),
+        questioned("q5", None, 6),
+    ];
+    store.append(&lease, &events).expect("appends");
+    assert_gone(store, "q1", "q2");
+    assert_gone(store, "q4", "q5");
+    let open = ["q2", "q3", "q5"].map(Box::from);
+    assert_eq!(asked_ids(store, None), open);
+}
+
+pub fn answer_in_the_record_counts_in_the_inbox(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let answered = |who: &str, at| StampedEvent {
+        at,
+        event: Event::Answered {
+            question: "q1".into(),
+            answer: RecordedAnswer::Once,
+            because: None,
+            who: who.into(),
+        },
+    };
+    let events = [questioned("q1", Some("c1"), 2), answered("terminal", 3)];
+    store.append(&lease, &events).expect("appends");
+    let first = yes("terminal", 3);
+    let second = store.answer("q1", &yes("bob", 4)).expect("is told");
+    assert_eq!(second, AnswerOutcome::AlreadyAnswered(first.clone()));
+    store
+        .append(&lease, &[answered("bob", 5)])
+        .expect("appends");
+    assert_eq!(state(store, "q1"), QuestionState::Answered(first));
+    // A session cannot answer the question of another.
+    let other = create(store, "p", None, 1);
+    store
+        .append(&lease, &[questioned("q2", Some("c1"), 6)])
+        .expect("appends");
+    let foreign = StampedEvent {
+        at: 7,
+        event: Event::Answered {
+            question: "q2".into(),
+            answer: RecordedAnswer::Once,
+            because: None,
+            who: "other".into(),
+        },
+    };
+    store.append(&other, &[foreign]).expect("appends");
+    assert_eq!(state(store, "q2"), QuestionState::Open);
+}
+
+pub fn question_is_found_by_prefix(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let events = [
+        questioned("abc-1", Some("c1"), 2),
+        call_ended("c1", 3),
+        questioned("abc-2", Some("c2"), 4),
+        questioned("xyz-1", Some("c3"), 5),
+        questioned("abc-10", Some("c4"), 6),
+        call_ended("c4", 7),
+    ];
+    store.append(&lease, &events).expect("appends");
+    let found = |prefix: &str| store.question(prefix).expect("is found").asked.question.id;
+    assert_eq!(&*found("abc-1"), "abc-1", "an exact id");
+    assert_eq!(&*found("abc"), "abc-2", "the only open one");
+    assert_eq!(&*found("X"), "xyz-1");
+    for (prefix, near) in [("abc-1x", "abc-1"), ("xyz-2", "xyz-1")] {
+        match store.question(prefix) {
+            Err(SessionError::NoQuestion { asked, near: found }) => {
+                assert_eq!((&*asked, found), (prefix, vec![near.into()]));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(is_no_question(store.question("").map(|_| ()), ""));
+    // A prefix is enough to find it, not to answer it.
+    assert!(is_no_question(
+        store.answer("abc", &yes("a", 1)).map(|_| ()),
+        "abc"
+    ));
+}
+
+pub fn questions_are_removed_with_their_session(store: &dyn SessionStore) {
+    let parent = create(store, "p", None, 1);
+    let child = create(store, "p", Some(&parent.session), 2);
+    let id = parent.session.clone();
+    for (lease, question) in [(&parent, "q1"), (&child, "q2")] {
+        store
+            .append(lease, &[questioned(question, None, 3)])
+            .expect("appends");
+    }
+    store.release(parent);
+    store.release(child);
+    assert_eq!(store.remove(&id).expect("removes"), 2);
+    assert_eq!(asked(store, None), []);
+    for question in ["q1", "q2"] {
+        let answered = store.answer(question, &yes("ada", 4)).map(|_| ());
+        assert!(is_no_question(answered, question));
+    }
+}
+
+pub fn question_of_sub_run_names_the_root(store: &dyn SessionStore) {
+    let root = create(store, "p", None, 1);
+    let child = create(store, "p", Some(&root.session), 2);
+    let grandchild = create(store, "p", Some(&child.session), 3);
+    store
+        .append(&grandchild, &[questioned("q1", None, 4)])
+        .expect("appends");
+    let asked = &asked(store, None)[0];
+    assert_eq!(
+        (&asked.session, &asked.root),
+        (&grandchild.session, &root.session)
+    );
 }

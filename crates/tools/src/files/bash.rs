@@ -67,6 +67,10 @@ impl Tool for Bash {
         false
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

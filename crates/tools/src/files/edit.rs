@@ -83,6 +83,10 @@ impl Tool for Edit {
         false
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,
@@ -136,6 +140,8 @@ impl Tool for Edit {
             Some(planned) => planned,
             None => plan()?,
         };
+        let starting = context.starting();
+        starting.map_err(|decision| ToolError::denied("The edit", &decision))?;
         let expected = Expected::Content(&change.before);
         open_file::put(&resolved, expected, &change.after)
             .map_err(|fault| fault.told(&guard, &resolved, "write"))?;

@@ -66,6 +66,10 @@ impl Tool for Write {
         false
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,
@@ -104,6 +108,8 @@ impl Tool for Write {
             Some(before) => before,
             None => old(&resolved).map_err(told)?,
         };
+        let starting = context.starting();
+        starting.map_err(|decision| ToolError::denied("Writing the file", &decision))?;
         let expected = before
             .as_ref()
             .map_or(Expected::Absent, |old| Expected::Same(&old.stat));

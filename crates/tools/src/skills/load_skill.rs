@@ -127,6 +127,10 @@ impl Tool for LoadSkill {
         !self.is_read_only(context) && context.settings.edits
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -74,6 +74,10 @@ impl Tool for RunCommandLine {
         false
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

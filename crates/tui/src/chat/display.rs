@@ -170,6 +170,10 @@ fn ended(ending: &Ending) -> Option<DisplayEvent> {
         Ending::Failed { message, .. } => line(Tone::Bad, "failed", message),
         Ending::Cancelled => line(Tone::Warning, "cancelled", "the turn was stopped"),
         Ending::Declined { why } => line(Tone::Warning, "declined", why),
+        Ending::Waiting { questions } => {
+            let text = format!("for an answer to {}", questions.join(", "));
+            line(Tone::Warning, "waiting", &text)
+        }
         Ending::Answered | Ending::Submitted { .. } => return None,
     })
 }

@@ -1,14 +1,14 @@
 //! The chat in plain lines, for pipes and scripts.
 
 use std::io::{BufRead, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ChatError;
 use prowess::agent::Delta;
-use prowess::policy::ApprovalAnswer;
+use prowess::policy::{ApprovalAnswer, Unattended};
 use prowess::traits::{ApprovalRequest, Approver};
-use prowess::{CancellationToken, Pause, Update, Watcher};
+use prowess::{CancellationToken, Ending, Pause, Update, Watcher};
 use prowess_diag::wording::shorten;
 use prowess_diag::{review, sanitize};
 
@@ -64,6 +64,8 @@ pub(crate) struct Plain {
     input: Mutex<InputStream>,
     streams: Mutex<ChatStreams>,
     person: bool,
+    /// `true` if the session waits for an answer that cannot be given here.
+    waits: AtomicBool,
     /// The number of questions that could not be asked.
     unanswered: AtomicUsize,
     calls: Mutex<Vec<(Box<str>, String)>>,
@@ -76,6 +78,7 @@ impl Plain {
         Arc::new(Self {
             input: Mutex::new(InputStream(input)),
             person: streams.person,
+            waits: AtomicBool::new(false),
             unanswered: AtomicUsize::new(0),
             streams: Mutex::new(streams),
             calls: Mutex::new(Vec::new()),
@@ -193,6 +196,9 @@ impl Watcher for Plain {
 impl Approver for Plain {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         let asked = asked(0, question);
+        if !self.person && self.waits.load(Ordering::SeqCst) && !question.is_too_long() {
+            return ApprovalAnswer::Unavailable;
+        }
         if !self.person {
             self.unanswered.fetch_add(1, Ordering::SeqCst);
             let what = asked.what.replace('\n', " ");
@@ -236,6 +242,8 @@ pub(crate) async fn talk(
     runtime: prowess::Runtime,
     begin: ChatStart,
 ) -> Result<ChatEnd, ChatError> {
+    let waits = runtime.engine().settings().unattended == Unattended::Wait;
+    face.waits.store(waits, Ordering::SeqCst);
     let mut work = Work::begin(runtime, begin).await?;
     let mut end = 0;
     loop {
@@ -265,7 +273,12 @@ pub(crate) async fn talk(
         };
         let became = work.execute(order, &CancellationToken::new()).await;
         end = worse(end, code(&became));
-        if !tell(&face, became) {
+        let is_waiting = matches!(
+            became,
+            OrderResult::Paused(Pause::Ended(Ending::Waiting { .. }))
+        );
+        // Another message would withdraw the question.
+        if !tell(&face, became) || is_waiting {
             break;
         }
     }

@@ -377,6 +377,7 @@ pub(crate) fn code(became: &OrderResult) -> u8 {
             Ending::Declined { .. } => 1,
             Ending::Exhausted { .. } => 5,
             Ending::Cancelled => 130,
+            Ending::Waiting { .. } => 6,
             Ending::Failed {
                 kind: FailureKind::Auth,
                 ..

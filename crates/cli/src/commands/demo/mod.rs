@@ -107,6 +107,7 @@ pub(crate) fn run(
         },
         config_file: None,
         variables: Arc::clone(&own.variables),
+        keeps_sessions: own.keeps_sessions,
         markers: None,
     };
     let model = ScriptedModel::parse("demo", SCRIPT)

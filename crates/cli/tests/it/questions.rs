@@ -1,0 +1,383 @@
+//! `prowess questions` and `prowess answer`: a run without a terminal waits for an answer.
+
+use serde_json::{Value, json};
+
+use crate::world::{Output, World};
+
+/// Returns a world with a skill in the home folder that runs in its own session.
+fn world() -> World {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/deploy/SKILL.md",
+        "---\nname: deploy\ndescription: Deploys. Use to deploy.\ncontext: fork\n---\nDeploy.\n",
+    );
+    world
+}
+
+/// Writes a script for a model. Each process reads it from its beginning, so each part of a run has
+/// its own.
+fn script(world: &World, lines: &[Value]) -> String {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("scripted:{}", world.file("script.jsonl", text).display())
+}
+
+fn makes(folder: &str) -> Value {
+    json!({"calls": [{"name": "bash", "input": {"command": format!("mkdir {folder}")}}]})
+}
+
+fn says(text: &str, expect: &[&str]) -> Value {
+    json!({"text": text, "expect": expect})
+}
+
+/// Runs a task that needs approval. Returns the id of its question.
+fn wait(world: &World) -> String {
+    let model = script(world, &[makes("made")]);
+    let output = world.run(&["run", "--task", "make it", "--model", &model]);
+    let output = output.expect(6);
+    assert_eq!(output.stdout, "");
+    id(&output)
+}
+
+/// Returns the id in the hint of a run that waits.
+fn id(output: &Output) -> String {
+    let (_, rest) = output.stderr.split_once("`prowess answer ").unwrap();
+    rest.split_once(" yes`").unwrap().0.to_owned()
+}
+
+fn questions(world: &World) -> Vec<Value> {
+    let found = world.run(&["questions", "--json"]).expect(0).json();
+    assert_eq!(found["schema"], "prowess.questions/1");
+    found["questions"].as_array().unwrap().clone()
+}
+
+#[test]
+fn run_without_terminal_waits_for_an_answer() {
+    let world = world();
+    let id = wait(&world);
+    assert!(!world.exists("made"));
+    let found = questions(&world);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0]["id"], &found[0]["what"]),
+        (&json!(id), &json!("mkdir made"))
+    );
+    let listed = world.run(&["questions"]).expect(0);
+    assert!(
+        listed.stdout.contains("    mkdir made\n"),
+        "{}",
+        listed.stdout
+    );
+    let sessions = world.run(&["session", "list"]).expect(0);
+    assert!(sessions.stdout.contains("waiting"), "{}", sessions.stdout);
+
+    // Another process, which has only the store.
+    let model = script(&world, &[says("made it", &["mkdir made"])]);
+    let output = world
+        .command(&["answer", &id, "yes", "--edits", "--model", &model])
+        .env("USER", "ada")
+        .run()
+        .expect(0);
+    assert_eq!(output.stdout, "made it\n");
+    assert!(world.exists("made"));
+    assert_eq!(questions(&world).len(), 0);
+    let session = id.split('-').next().unwrap();
+    let shown = world.run(&["session", "show", session]).expect(0).stdout;
+    for part in [
+        &format!("question {id}: `mkdir made`"),
+        &format!("waiting for an answer to {id}"),
+        &format!("ada answered question {id}: yes"),
+        "; ada allowed it",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let why = world
+        .run(&["why", "--session", session, "--turn", "1"])
+        .expect(0);
+    assert!(
+        why.stdout.contains("answer    ada answered"),
+        "{}",
+        why.stdout
+    );
+}
+
+#[test]
+fn second_answer_is_told_about_the_first() {
+    let world = world();
+    let id = wait(&world);
+    let stored = world
+        .command(&[
+            "answer",
+            &id,
+            "no",
+            "--because",
+            "not on a Friday",
+            "--no-continue",
+        ])
+        .env("USER", "ada")
+        .run()
+        .expect(0);
+    assert!(
+        stored.stderr.contains("prowess session resume"),
+        "{}",
+        stored.stderr
+    );
+    let late = world.run(&["answer", &id, "yes"]).expect(1);
+    for part in [
+        "was answered already: no, by ada, 20",
+        "because not on a Friday",
+    ] {
+        assert!(late.stderr.contains(part), "{}", late.stderr);
+    }
+    // The model is told the reason.
+    let model = script(
+        &world,
+        &[says("understood", &["the user denied it: not on a Friday"])],
+    );
+    let session = id.split('-').next().unwrap();
+    let output = world
+        .run(&["session", "resume", session, "--model", &model])
+        .expect(0);
+    assert_eq!(output.stdout, "understood\n");
+    assert!(!world.exists("made"));
+}
+
+#[test]
+fn forked_skill_waits_and_its_caller_continues() {
+    let world = world();
+    let call = json!({"calls": [{"name": "load_skill", "input": {"name": "deploy"}}]});
+    let model = script(&world, &[call, makes("made")]);
+    let output = world.run(&["run", "--task", "deploy it", "--model", &model]);
+    let id = id(&output.expect(6));
+    let found = questions(&world);
+    assert_eq!(found[0]["skill"], "deploy");
+    assert_ne!(found[0]["session"], found[0]["root"]);
+    // A prefix of the id is enough.
+    let model = script(
+        &world,
+        &[
+            says("deployed", &[]),
+            says("done", &["Skill `deploy` finished", "deployed"]),
+        ],
+    );
+    let output = world
+        .run(&[
+            "answer",
+            &id[..6],
+            "yes",
+            "--edits",
+            "--json",
+            "--model",
+            &model,
+        ])
+        .expect(0);
+    let lines: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["schema"], "prowess.answer/1");
+    assert_eq!(lines[0]["answer"], "yes");
+    let result = lines.last().unwrap();
+    assert_eq!(
+        (&result["type"], &result["result"]),
+        (&json!("result"), &json!("done"))
+    );
+    assert!(world.exists("made"));
+}
+
+#[test]
+fn waiting_run_reports_its_questions_as_json() {
+    let world = world();
+    let model = script(&world, &[makes("made")]);
+    let output = world
+        .run(&["run", "--task", "make it", "--json", "--model", &model])
+        .expect(6);
+    let last = output.stdout.lines().last().unwrap();
+    let result: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(result["outcome"], "waiting");
+    let id = result["why"]["questions"][0].as_str().unwrap();
+    assert_eq!(questions(&world)[0]["id"], id);
+}
+
+#[test]
+fn commands_of_a_skill_wait_before_any_of_them_runs() {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/report/SKILL.md",
+        "---\nname: report\ndescription: Reports. Use for reports.\narguments: name\nallowed-tools: Bash(mkdir one)\n---\nFor $name: !`mkdir one` !`touch made`\n",
+    );
+    let model = script(&world, &[says("never", &["never asked"])]);
+    let output = world.run(&["run", "report", "Ada", "--model", &model]);
+    let id = id(&output.expect(6));
+    assert!(!world.exists("one") && !world.exists("made"));
+    let model = script(&world, &[says("reported", &["For Ada:"])]);
+    let output = world
+        .run(&["answer", &id, "yes", "--edits", "--model", &model])
+        .expect(0);
+    assert_eq!(output.stdout, "reported\n");
+    assert!(world.exists("one") && world.exists("made"));
+}
+
+#[test]
+fn no_wait_denies_and_continues() {
+    for (flags, setting) in [
+        (&["--no-wait"][..], ""),
+        (&[], "[permissions]\nunattended = 'deny'\n"),
+    ] {
+        let world = world();
+        world.file("~/config.toml", setting);
+        let model = script(
+            &world,
+            &[makes("made"), says("denied", &["no user was available"])],
+        );
+        let mut line = vec!["run", "--task", "make it", "--model", &model];
+        line.extend(flags);
+        let output = world.run(&line).expect(0);
+        assert_eq!(output.stdout, "denied\n");
+        assert!(!world.exists("made"));
+        assert_eq!(questions(&world).len(), 0);
+    }
+}
+
+#[test]
+fn piped_chat_waits_too() {
+    let world = world();
+    let model = script(&world, &[makes("made")]);
+    let output = world
+        .command(&["chat", "--model", &model])
+        .stdin("make it\nnever sent\n")
+        .run()
+        .expect(6);
+    assert!(output.stderr.contains("waiting"), "{}", output.stderr);
+    let id = questions(&world)[0]["id"].as_str().unwrap().to_owned();
+    let model = script(&world, &[says("made it", &["mkdir made"])]);
+    world
+        .run(&["answer", &id, "yes", "--edits", "--model", &model])
+        .expect(0);
+    assert!(world.exists("made"));
+}
+
+#[test]
+fn answer_from_another_folder_continues_in_the_project() {
+    let world = world();
+    let id = wait(&world);
+    let model = script(&world, &[says("made it", &[])]);
+    assert_eq!(
+        world
+            .command(&["questions"])
+            .dir("~")
+            .run()
+            .expect(0)
+            .stdout,
+        ""
+    );
+    let all = world.command(&["questions", "--all"]).dir("~").run();
+    assert!(all.expect(0).stdout.contains("mkdir made"));
+    world
+        .command(&["answer", &id, "yes", "--edits", "--model", &model])
+        .dir("~")
+        .run()
+        .expect(0);
+    assert!(world.exists("made") && !world.exists("~/made"));
+}
+
+#[test]
+fn bad_answers_are_refused() {
+    let world = world();
+    let id = wait(&world);
+    let maybe = world.run(&["answer", &id, "maybe"]).expect(2);
+    assert!(
+        maybe.stderr.contains("expected `yes` or `no`"),
+        "{}",
+        maybe.stderr
+    );
+    let mut wrong = id.clone();
+    wrong.replace_range(2..3, if &id[2..3] == "a" { "b" } else { "a" });
+    let missing = world.run(&["answer", &wrong, "yes"]).expect(2);
+    assert!(
+        missing
+            .stderr
+            .contains(&format!("question `{wrong}` not found"))
+    );
+    assert!(
+        missing.stderr.contains(&format!("did you mean `{id}`?")),
+        "{}",
+        missing.stderr
+    );
+    let nothing = world.run(&["answer", "zzzz", "yes"]).expect(2);
+    assert!(
+        nothing.stderr.contains("prowess questions --all"),
+        "{}",
+        nothing.stderr
+    );
+    let long = "x".repeat(5_000);
+    world
+        .run(&["answer", &id, "no", "--because", &long])
+        .expect(2);
+    assert_eq!(questions(&world).len(), 1, "no answer was stored");
+    // The session is removed, and the question with it.
+    let session = id.split('-').next().unwrap();
+    world.run(&["session", "remove", session]).expect(0);
+    world.run(&["answer", &id, "yes"]).expect(2);
+}
+
+#[test]
+fn question_that_is_gone_is_reported() {
+    let world = world();
+    let id = wait(&world);
+    let session = id.split('-').next().unwrap();
+    let model = script(&world, &[says("fine", &[])]);
+    world
+        .run(&[
+            "session",
+            "resume",
+            session,
+            "never mind",
+            "--model",
+            &model,
+        ])
+        .expect(0);
+    let gone = world.run(&["answer", &id, "yes"]).expect(1);
+    assert!(
+        gone.stderr.contains("needs no answer any more"),
+        "{}",
+        gone.stderr
+    );
+    assert!(gone.stderr.contains("its call ended"), "{}", gone.stderr);
+    assert!(!world.exists("made"));
+}
+
+#[test]
+fn two_answers_at_once_run_the_command_once() {
+    let world = world();
+    let id = wait(&world);
+    let model = script(&world, &[says("made it", &[])]);
+    let outputs: Vec<Output> = std::thread::scope(|scope| {
+        let answer = |word: &'static str| {
+            let (world, id, model) = (&world, &id, &model);
+            scope.spawn(move || world.run(&["answer", id, word, "--edits", "--model", model]))
+        };
+        let both = ["yes", "yes"].map(answer);
+        both.map(|thread| thread.join().unwrap()).into()
+    });
+    let mut codes: Vec<i32> = outputs.iter().map(|output| output.code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 1], "{outputs:?}");
+    assert!(world.exists("made"));
+}
+
+#[test]
+fn question_ids_are_completed() {
+    let world = world();
+    let id = wait(&world);
+    let output = world
+        .command(&["--", "prowess", "answer", &id[..4]])
+        .env("COMPLETE", "bash")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", "2")
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_COMPLETE_SPACE", "true")
+        .run()
+        .expect(0);
+    assert_eq!(output.stdout.trim(), id);
+}
