@@ -54,7 +54,7 @@ Use:
   chat                     Chat with a model that has your skills
   agent list|run|...       List, show, run and chat with agents and teams
   session list|show|...    List, show and resume sessions
-  questions                List what sessions wait for
+  questions                List the questions that sessions wait for
   answer ID yes|no         Answer a question; its session continues
   exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
   mcp [config|list]        Serve skills over MCP, and use MCP servers
@@ -71,10 +71,8 @@ Manage:
   help [COMMAND|TOPIC]     Show help for a command or topic
 
 Options:
-  -q, --quiet...           Use quiet output (`-qq` for none)
-  -v, --verbose...         Use verbose output (`-vv` for more)
+  -q, --quiet, -v, --verbose  Use quiet or verbose output (can be repeated)
       --skills-dir <DIR>   Also search this folder (can be repeated)
-  -V, --version            Print the version
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";

@@ -30,9 +30,8 @@ const MAX_SHOWN: usize = 200;
     about = "Answer a question that a session waits for\n\nThe answer is stored, and the session continues here, in its project, with your own configuration. The first answer counts. `yes` allows exactly the action that the question shows, once.",
     after_help = "\
 Examples:
-  prowess questions                                        show the open questions
-  prowess answer 7k2m9x4p-1 yes                            allow it, and continue
-  prowess answer 7k2m9x4p-1 no --because 'use staging'     deny it, and tell the model why"
+  prowess answer 7k2m9x4p-1 yes --model echo           allow it, and continue
+  prowess answer 7k2m9x4p-1 no --because 'not now' --no-continue"
 )]
 pub(crate) struct AnswerArgs {
     /// Question id, or a prefix of it

@@ -20,8 +20,8 @@ const MAX_LISTED: usize = 1_000;
     about = "List the questions that sessions wait for\n\nA session without a terminal that needs approval stores its question and ends with exit code 6. `prowess answer` answers it, from any process and at any time; the session continues then.",
     after_help = "\
 Examples:
-  prowess questions                       list questions of this project, oldest first
-  prowess questions --all --json          all projects, as JSON"
+  prowess questions                     list questions of this project
+  prowess questions --all --json        list all, as JSON"
 )]
 pub(crate) struct QuestionsArgs {
     /// Include all projects

@@ -30,7 +30,15 @@ fn converse(world: &World, calls: &[Value], more: &[&str]) -> String {
     let turns = turns.chain([json!({"text": "done"})]);
     let text: String = turns.map(|turn| format!("{turn}\n")).collect();
     let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
-    let mut arguments = vec!["run", "--task", "go", "--model", &model, "--json"];
+    let mut arguments = vec![
+        "run",
+        "--task",
+        "go",
+        "--no-wait",
+        "--model",
+        &model,
+        "--json",
+    ];
     arguments.extend(more);
     world.run(&arguments).stdout
 }
@@ -261,7 +269,15 @@ fn model_cannot_add_skills_to_searched_folders() {
         let turns = turns.chain([json!({"text": "done"})]);
         let text: String = turns.map(|turn| format!("{turn}\n")).collect();
         let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
-        let mut arguments = vec!["run", "--task", "go", "--model", &model, "--json"];
+        let mut arguments = vec![
+            "run",
+            "--task",
+            "go",
+            "--no-wait",
+            "--model",
+            &model,
+            "--json",
+        ];
         if flag {
             arguments.extend(["--skills-dir", "examples/skills"]);
         }
@@ -533,7 +549,7 @@ fn sub_run(world: &World, name: &str, calls: &[Value]) -> String {
     let text: String = turns.map(|turn| format!("{turn}\n")).collect();
     let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
     world
-        .run(&["run", name, "go", "--model", &model, "--json"])
+        .run(&["run", name, "go", "--no-wait", "--model", &model, "--json"])
         .stdout
 }
 
@@ -693,7 +709,15 @@ fn skill_that_agents_can_edit_needs_trust() {
             let turns = turns.chain([json!({"text": "done"})]);
             let text: String = turns.map(|turn| format!("{turn}\n")).collect();
             let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
-            let mut command = world.command(&["run", "--task", "go", "--model", &model, "--json"]);
+            let mut command = world.command(&[
+                "run",
+                "--task",
+                "go",
+                "--no-wait",
+                "--model",
+                &model,
+                "--json",
+            ]);
             if let Some(folder) = folder {
                 command = command.env("PROWESS_SKILLS_PATH", world.path(folder));
             }

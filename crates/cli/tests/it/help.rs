@@ -180,7 +180,15 @@ fn every_example_works() {
         );
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
-            let output = prepared().run(&example[1..]);
+            let world = prepared();
+            // The id in the help is replaced by the one of a question.
+            let id = (command == "answer").then(|| crate::questions::wait(&world));
+            let with_id = |word: String| match &id {
+                Some(id) => word.replace("7k2m9x4p-1", id),
+                None => word,
+            };
+            let example: Vec<String> = example.into_iter().map(with_id).collect();
+            let output = world.run(&example[1..]);
             // Trusting needs a terminal.
             let asks = example.len() == 3 && command == "trust" && !example[2].starts_with('-');
             // There are changes.

@@ -30,7 +30,7 @@ fn says(text: &str, expect: &[&str]) -> Value {
 }
 
 /// Runs a task that needs approval. Returns the id of its question.
-fn wait(world: &World) -> String {
+pub(crate) fn wait(world: &World) -> String {
     let model = script(world, &[makes("made")]);
     let output = world.run(&["run", "--task", "make it", "--model", &model]);
     let output = output.expect(6);

@@ -119,6 +119,7 @@ fn run_uses_tools_and_skills_of_servers() {
         "run",
         "--task",
         "Pay Ada back.",
+        "--no-wait",
         "--model",
         "local/m",
         "--approve",

@@ -227,7 +227,14 @@ fn without_a_terminal_only_approved_calls_run() {
         json!({"calls": [{"name": "write", "input": {"path": "out.txt", "content": "3\n"}}]});
     let done = json!({"text": "Done."});
     let model = script(&world, &[line.clone(), done.clone()]);
-    let arguments = ["run", "--task", "Write it down.", "--model", &model];
+    let arguments = [
+        "run",
+        "--task",
+        "Write it down.",
+        "--no-wait",
+        "--model",
+        &model,
+    ];
     let output = world.run(&arguments).expect(0);
     assert!(output.stderr.contains("refused"), "{}", output.stderr);
     assert!(!world.path("out.txt").exists());
