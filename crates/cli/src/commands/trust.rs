@@ -83,17 +83,16 @@ pub(crate) fn run(
     for typed in &args.skills {
         let agent_path = agent_path(typed, &library, environment);
         if args.revoke {
-            let (path, kind) = match agent_path {
-                Some(path) => (path, TrustKind::Agents),
-                None => {
-                    let path = revoked(typed, &library, environment, printer)?;
-                    let kind = match path.file_name() {
-                        Some(name) if name == MCP_FILE => TrustKind::Servers,
-                        _ if path.ends_with(CORE_AGENT_MCP_FILE) => TrustKind::Servers,
-                        _ => TrustKind::of_skill_at(&path),
-                    };
-                    (path, kind)
-                }
+            let (path, kind) = if let Some(path) = agent_path {
+                (path, TrustKind::Agents)
+            } else {
+                let path = revoked(typed, &library, environment, printer)?;
+                let kind = match path.file_name() {
+                    Some(name) if name == MCP_FILE => TrustKind::Servers,
+                    _ if path.ends_with(CORE_AGENT_MCP_FILE) => TrustKind::Servers,
+                    _ => TrustKind::of_skill_at(&path),
+                };
+                (path, kind)
             };
             let in_place = store.in_place();
             let mut had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
@@ -130,7 +129,7 @@ pub(crate) fn run(
                 (subject, store)
             }
         };
-        let (document, ended) = one(subject, typed, args, &store, environment, printer)?;
+        let (document, ended) = one(&subject, typed, args, &store, environment, printer)?;
         documents.push(document);
         if ended != Exit::Done {
             exit = ended;
@@ -229,13 +228,12 @@ fn agent_subject(
         .filter(|found| !found.file.sources.is_empty())
         .find(|found| real(&found.root.join(&*found.file.path)) == wanted)
         .map(|found| (found.scope, found.file));
-    let (scope, file) = match known {
-        Some(known) => known,
-        None => {
-            let file = read_agent_file_at(path)
-                .ok_or_else(|| Failure::new(format!("cannot read `{shown}`")))?;
-            (AgentScope::Project, file)
-        }
+    let (scope, file) = if let Some(known) = known {
+        known
+    } else {
+        let file = read_agent_file_at(path)
+            .ok_or_else(|| Failure::new(format!("cannot read `{shown}`")))?;
+        (AgentScope::Project, file)
     };
     if file.agents.is_empty() {
         let command = wording::command(["prowess", "validate", &shown]);
@@ -280,7 +278,7 @@ fn agent_path(typed: &str, library: &Library, environment: &Environment) -> Opti
 
 /// Shows a skill or an agent file, and trusts it if the user or a flag confirms.
 fn one(
-    subject: Subject,
+    subject: &Subject,
     typed: &str,
     args: &TrustArgs,
     store: &TrustStore,
@@ -291,7 +289,7 @@ fn one(
     document["state"] = subject.word().into();
     let show = || {
         let width = printer.list_width();
-        printer.answer(&text(&subject, environment, width))
+        printer.answer(&text(subject, environment, width))
     };
     if subject.exempt.is_some() || subject.state.is_trusted() {
         if !args.json {
@@ -318,7 +316,7 @@ fn one(
         None if args.json => false,
         None => {
             show()?;
-            let question = question(&subject, environment);
+            let question = question(subject, environment);
             let Some(answer) = permissions::ask(&question, "y/N") else {
                 let short = short(&subject.digest);
                 printer.note(

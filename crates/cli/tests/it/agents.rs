@@ -359,9 +359,15 @@ fn agent_rules_are_explained_selected_ignored_and_changed() {
     };
     let pair = |rule: &str, severity: &str| (rule.to_owned(), severity.to_owned());
     let (key, value) = (pair("agent-key", "warning"), pair("agent-value", "error"));
-    assert_eq!(rules(&[]), [key.clone(), value.clone()]);
-    assert_eq!(rules(&["--select", "agent-key"]), [key.clone()]);
-    assert_eq!(rules(&["--ignore", "agent-key"]), [value.clone()]);
+    assert_eq!(rules(&[]), [key, value]);
+    assert_eq!(
+        rules(&["--select", "agent-key"]),
+        [pair("agent-key", "warning")]
+    );
+    assert_eq!(
+        rules(&["--ignore", "agent-key"]),
+        [pair("agent-value", "error")]
+    );
     world.file(
         "~/config.toml",
         "[validate]\nignore = ['agent-value']\n[validate.severity]\nagent-key = 'error'\n",

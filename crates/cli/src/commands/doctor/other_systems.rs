@@ -111,11 +111,12 @@ pub(super) fn checks(
     }
     let hcl = with_ending(&environment.current, ".hcl");
     let missions = hcl.into_iter().filter(|path| is_squadron(path));
+    let missions: Vec<PathBuf> = missions.collect();
     let hint = "Squadron's missions are not supported yet";
-    checks.extend(not_read(missions.collect(), hint, show));
+    checks.extend(not_read(&missions, hint, show));
     let workflows = with_ending(&environment.current, ".job_workflow.yaml");
     let hint = "job workflows are not supported";
-    checks.extend(not_read(workflows, hint, show));
+    checks.extend(not_read(&workflows, hint, show));
     for (name, hint) in VARIABLES {
         if environment.variables.iter().any(|(key, _)| key == name) {
             let text = format!("`{name}` is set and has no effect");
@@ -189,7 +190,7 @@ fn servers_of(path: &Path, what: &str, show: &dyn Fn(&Path) -> String) -> Check 
 }
 
 /// Reports files that are not read.
-fn not_read(found: Vec<PathBuf>, hint: &str, show: &dyn Fn(&Path) -> String) -> Option<Check> {
+fn not_read(found: &[PathBuf], hint: &str, show: &dyn Fn(&Path) -> String) -> Option<Check> {
     let first = found.first()?;
     let more = match found.len() - 1 {
         0 => String::new(),
