@@ -386,7 +386,7 @@ impl<'c> CatalogView<'c> {
         } else if skill.paths.is_empty() {
             vec![format!("{}/**", skill.id.origin.nested)]
         } else {
-            skill.paths.iter().map(|glob| glob.to_string()).collect()
+            skill.paths.iter().map(ToString::to_string).collect()
         }
     }
 
