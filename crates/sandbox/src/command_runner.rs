@@ -87,6 +87,7 @@ fn is_for_model(note: &Note) -> bool {
         | Note::NotThere { .. }
         | Note::Unprotected { .. }
         | Note::HomeGranted { .. }
+        | Note::InPlaceOfFile { .. }
         | Note::SharedProc
         | Note::ProcessesUnlimited
         | Note::Survivors(_) => false,

@@ -11,7 +11,7 @@ use crate::git;
 use crate::helper::remove_leftover;
 use crate::on_disk::{self, Kind, Unknown};
 use crate::outcome::Note;
-use crate::protocol::Written;
+use crate::protocol::{Inspected, Written};
 
 /// Most links that are followed in one path, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -39,8 +39,8 @@ pub(crate) struct Roots {
     pub(crate) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(crate) ignoring: BTreeSet<Vec<u8>>,
-    /// The working trees in writable folders.
-    pub(crate) trees: Vec<git::WorkTree>,
+    /// The repositories that are inspected after the run.
+    pub(crate) inspected: Vec<Inspected>,
 }
 
 /// Returns every path in the writable folders of a profile that a command cannot change, whether it
@@ -133,7 +133,8 @@ impl Roots {
         let mut unknown = git.unknown;
         roots.written = git.written;
         roots.ignoring = git.ignoring;
-        roots.trees = git.trees;
+        roots.inspected = git.inspected;
+        roots.notes.extend(git.notes);
         readable.extend(git.readable);
         writable.extend(git.writable);
         let named = protected

@@ -209,6 +209,11 @@ pub enum Note {
         /// The repository.
         path: PathBuf,
     },
+    /// A repository is in the place of a tracked file since before the run.
+    InPlaceOfFile {
+        /// The repository.
+        path: PathBuf,
+    },
     /// A protected path was replaced or removed while the command ran, so the mount that protected it
     /// is gone.
     Replaced {
@@ -262,6 +267,12 @@ impl fmt::Display for Note {
                 f,
                 "`{}` became a submodule while the command ran, so the command may have changed it; \
                  check its `.git` before you run git again",
+                path.display()
+            ),
+            Self::InPlaceOfFile { path } => write!(
+                f,
+                "`{}` is a repository in the place of a tracked file, and `git commit -a` would make a \
+                 submodule of it; if you did not create it, move it away before you run git",
                 path.display()
             ),
             Self::Replaced { path } => write!(

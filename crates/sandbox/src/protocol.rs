@@ -53,6 +53,8 @@ pub(crate) struct Spec {
     pub(crate) stubs: Vec<Stub>,
     /// The repository that the command may write.
     pub(crate) written: Option<Written>,
+    /// The repositories that are inspected after the run.
+    pub(crate) inspected: Vec<Inspected>,
     /// The host paths that `bwrap` has to mount, by device and inode.
     pub(crate) mounted: Vec<(Bytes, u64, u64)>,
     /// The layers whose state is already known.
@@ -73,6 +75,28 @@ pub(crate) struct Written {
     /// Length of an object's name in bytes.
     pub(crate) hash: u8,
 }
+
+/// A repository with a working tree in or around a writable folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inspected {
+    /// The folder with its index.
+    pub(crate) own: Bytes,
+    /// Length of an object's name in bytes.
+    pub(crate) hash: u8,
+    /// Its working trees.
+    pub(crate) trees: Vec<Bytes>,
+    /// The writable folders.
+    pub(crate) writable: Vec<Bytes>,
+    /// The submodules of its index.
+    pub(crate) links: Vec<Bytes>,
+    /// Repositories in the places of tracked files.
+    pub(crate) replaced: Vec<(Bytes, Option<PlaceId>)>,
+    /// The command may write its git folder.
+    pub(crate) is_written: bool,
+}
+
+/// The device and inode of a folder and of the `.git` in it.
+pub(crate) type PlaceId = [(u64, u64); 2];
 
 /// A protected path that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,6 +259,10 @@ pub(crate) enum Report {
     Replaced(Bytes),
     /// The index named this repository as a new submodule and is restored, or cannot be.
     IndexRestored(Bytes, Option<Box<str>>),
+    /// A repository is in the place of a tracked file, and cannot be moved away.
+    NotRemoved(Bytes, Box<str>),
+    /// The index names this repository as a new submodule, which was not protected.
+    Added(Bytes),
     /// The layers are applied; the program starts next.
     Ready(Vec<LayerState>),
     /// A step failed; nothing ran.

@@ -13,7 +13,7 @@ use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
 use crate::environment::environment;
 use crate::error::ExecError;
-use crate::git::{Granted, WorkTree};
+use crate::git::Granted;
 use crate::granted_paths::{Roots, real, within};
 use crate::helper::Helper;
 use crate::host_loop::{Failure, drive};
@@ -179,8 +179,7 @@ impl Runner {
         let mut without = self.without.clone();
         let lock = lock(profile, options.cancel)?;
         loop {
-            let start = std::time::SystemTime::now();
-            let (spec, trees, mut outcome) = self.prepare(plan, profile, &options, &without)?;
+            let (spec, mut outcome) = self.prepare(plan, profile, &options, &without)?;
             match drive(&self.helper, &spec.0, profile, &lock.held, &mut options) {
                 Ok(done) => {
                     outcome.end = done.end;
@@ -191,8 +190,6 @@ impl Runner {
                     outcome.layers = done.layers;
                     outcome.layers.sort_by_key(|state| state.layer);
                     outcome.notes.extend(done.notes);
-                    let trees = trees.iter();
-                    outcome.notes.extend(trees.flat_map(|it| it.inspect(start)));
                     outcome.notes.extend(lock.notes);
                     let landlock = outcome.layer(Layer::Landlock);
                     if matches!(landlock, Some(crate::LayerStatus::Missing(_)))
@@ -219,15 +216,14 @@ impl Runner {
         }
     }
 
-    /// Returns the specification with the notes to add if Landlock is missing, the working trees to
-    /// inspect after the run, and the record so far.
+    /// Returns the specification with the notes to add if Landlock is missing, and the record so far.
     fn prepare(
         &self,
         plan: &Plan,
         profile: &Profile,
         options: &CommandOptions<'_>,
         without: &[(Layer, Box<str>)],
-    ) -> Result<(Planned, Vec<WorkTree>, CommandOutcome), ExecError> {
+    ) -> Result<(Planned, CommandOutcome), ExecError> {
         let mut roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
@@ -304,6 +300,7 @@ impl Runner {
             words.splice(0..0, sandbox.prefix.iter().cloned());
         }
         let limits = &profile.limits;
+        let is_confined = profile.strength != Strength::Off;
         let spec = Spec {
             program: file,
             words,
@@ -326,7 +323,12 @@ impl Runner {
             scratch: (!own_tmp && !own_scratch).then(|| bytes(&self.scratch)),
             stubs: sandbox.stubs,
             mounted: Vec::new(),
-            written: roots.written.filter(|_| profile.strength != Strength::Off),
+            written: roots.written.filter(|_| is_confined),
+            inspected: if is_confined {
+                roots.inspected
+            } else {
+                Vec::new()
+            },
             layers: sandbox.layers,
             strict: profile.strength == Strength::Required,
         };
@@ -341,12 +343,7 @@ impl Runner {
             approved_by: Box::default(),
             notes: environment.notes.into_iter().chain(sandbox.notes).collect(),
         };
-        let trees = if profile.strength == Strength::Off {
-            Vec::new()
-        } else {
-            roots.trees
-        };
-        Ok(((spec, sandbox.without_landlock), trees, outcome))
+        Ok(((spec, sandbox.without_landlock), outcome))
     }
 
     pub(crate) fn helper_file(&self) -> &Path {

@@ -18,7 +18,7 @@ use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::index_watch::IndexWatch;
-use super::{ARGUMENT, stage, stubs, sweep};
+use super::{ARGUMENT, inspect, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
 #[cfg(target_os = "linux")]
@@ -101,7 +101,8 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
         let _ = control.write_all(&report);
     }
-    for report in index.iter().flat_map(checked) {
+    let trees = spec.inspected.iter().flat_map(inspect::inspect);
+    for report in index.iter().flat_map(checked).chain(trees) {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }

@@ -53,7 +53,7 @@ struct Way {
 }
 
 /// Makes the repository `$d` with a monitor.
-const REPOSITORY: &str = "plant() { git init -q $1 && git -C $1 config core.fsmonitor 'touch {canary}; false' && \
+pub(crate) const REPOSITORY: &str = "plant() { git init -q $1 && git -C $1 config core.fsmonitor 'touch {canary}; false' && \
      (cd $1 && git -c core.fsmonitor= -c user.name=a -c user.email=a commit -q --allow-empty -m x); }\n";
 
 const HOOK: &str = "printf '#!/bin/sh\\ntouch {canary}\\n' > h; chmod 755 h\n";
@@ -242,7 +242,7 @@ fn monitor(project: &Project, command: &str) {
 }
 
 /// Moves the git folder of the project to another place in it.
-fn separate(project: &Project, place: &str) {
+pub(crate) fn separate(project: &Project, place: &str) {
     let place = project.work().join(place);
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();
     let option = format!("--separate-git-dir={}", place.display());
@@ -260,7 +260,7 @@ fn worktree(project: &Project) {
 }
 
 /// Adds a submodule to the index that was never fetched.
-fn submodule(project: &Project, path: &str, folder: bool) {
+pub(crate) fn submodule(project: &Project, path: &str, folder: bool) {
     submodule_in(project, &project.work(), path, folder);
 }
 
@@ -277,7 +277,7 @@ fn submodule_in(project: &Project, repository: &Path, path: &str, folder: bool) 
 }
 
 /// Lets every user write in the project, so that only the sandbox is in the way.
-fn open_up(folder: &Path) {
+pub(crate) fn open_up(folder: &Path) {
     let done = std::process::Command::new("chmod")
         .args(["-R", "a+rwX"])
         .arg(folder)
@@ -915,7 +915,7 @@ fn worktrees_and_separate_git_folders_work() {
 }
 
 /// Waits for something that another process does, for a limited time.
-fn wait_for(is_done: impl Fn() -> bool) {
+pub(crate) fn wait_for(is_done: impl Fn() -> bool) {
     for _ in 0..6000 {
         if is_done() {
             return;
@@ -1065,7 +1065,7 @@ const FILTER: &str = "filter() { echo x > $1/x; git -C $1 add x; git -C $1 commi
      git -C $1 config filter.e.clean 'touch {canary}; touch {git}/planted; cat'
      echo '* filter=e' > $1/.gitattributes; touch -d 2001-01-01 $1/x; }\n";
 
-fn run_outside(project: &Project, script: &str) {
+pub(crate) fn run_outside(project: &Project, script: &str) {
     let git = project.work().join(".git");
     let script = project.fill(script).replace("{git}", git.to_str().unwrap());
     let identity = ["AUTHOR", "COMMITTER"].map(|who| {

@@ -1,0 +1,136 @@
+//! Ways out of the sandbox of the fourth round: what a command leaves behind is executed by the
+//! person's next `git status`, or is recorded by the next commit.
+
+use prowess_policy::profile::Strength;
+use prowess_sandbox::{CommandOutcome, Note};
+use prowess_test::wait_until;
+
+use crate::git::Project;
+use crate::support::{Place, in_role, strong_sets};
+use crate::ways_out::{REPOSITORY, open_up, run_outside};
+
+prowess_test::tests! {
+    repository_from_an_earlier_run_does_not_replace_a_file
+    file_in_a_granted_folder_does_not_become_a_repository
+    killed_host_does_not_prevent_the_inspection
+}
+
+/// Returns `true` if the person's next commit executes what was planted.
+fn is_planted_by_a_commit(project: &Project) -> bool {
+    for arguments in [&["commit", "-q", "-a", "-m", "wip"][..], &["add", "-u"]] {
+        project.git(arguments);
+    }
+    project.is_planted()
+}
+
+fn is_removed(outcome: &CommandOutcome, end: &str) -> bool {
+    let is_noted = |note: &Note| matches!(note, Note::Removed { path } if path.ends_with(end));
+    outcome.notes.iter().any(is_noted)
+}
+
+/// A project with the tracked file `top/src/file`.
+fn project_with_a_folder() -> Project {
+    let project = Project::new(true);
+    project.write("top/src/file", "one\n");
+    project.git(&["add", "top"]);
+    project.git(&["commit", "-q", "-m", "folder"]);
+    open_up(&project.work());
+    project
+}
+
+/// The first run builds a copy of the folder where no repository is looked for. Moving the copy into
+/// its place does not change the times of what is inside.
+fn repository_from_an_earlier_run_does_not_replace_a_file() {
+    for place in ["a/b/c/d/e", "node_modules/x"] {
+        // Without namespaces, each run has its own user.
+        let first = format!(
+            "{REPOSITORY}mkdir -p top/{place}/file; plant top/{place}/file; chmod -R a+rwX top || true"
+        );
+        let second = format!("cd top; mv src old; mv {place} src; rm -rf old");
+        let control = project_with_a_folder();
+        run_outside(&control, &first);
+        run_outside(&control, &second);
+        assert!(is_planted_by_a_commit(&control), "no control");
+        for (set, lacking) in strong_sets() {
+            let mut project = project_with_a_folder();
+            project.place = project.place.without(lacking);
+            let made = project.script(&project.fill(&first));
+            let outcome = project.script(&second);
+            let is_moved = is_removed(&outcome, "src/file/.git");
+            assert!(is_moved, "{set}: {made:?}\n{outcome:?}");
+            assert!(!is_planted_by_a_commit(&project), "{set}: {outcome:?}");
+        }
+    }
+}
+
+/// The repository is around the folder that the settings make writable.
+fn file_in_a_granted_folder_does_not_become_a_repository() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(false);
+        project.write("_data/notes/one.txt", "one\n");
+        project.write("other/file", "one\n");
+        project.git(&["add", "_data", "other"]);
+        project.git(&["commit", "-q", "-m", "data"]);
+        open_up(&project.work());
+        let data = project.work().join("_data");
+        project.place.profile.writable.clear();
+        project.place.profile.write_also(&data);
+        project.place = project.place.without(lacking);
+        let script = format!("{REPOSITORY}cd _data/notes; rm one.txt; plant one.txt");
+        let outcome = project.script(&project.fill(&script));
+        assert!(is_removed(&outcome, "one.txt/.git"), "{set}: {outcome:?}");
+        assert!(!is_planted_by_a_commit(&project), "{set}: {outcome:?}");
+    }
+}
+
+const WORK: &str = "PROWESS_TEST_WORK";
+
+/// The helper inspects the project, so that a signal that ends the host changes nothing. If both are
+/// killed, the next run reports what is left.
+fn killed_host_does_not_prevent_the_inspection() {
+    for kills_helper in [false, true] {
+        let project = project_with_a_folder();
+        let script =
+            format!("{REPOSITORY}rm top/src/file; plant top/src/file; touch ready; exec sleep 600");
+        let mut host = in_role("ways_out_fourth::host")
+            .env(WORK, project.work())
+            .env("PROWESS_TEST_SCRIPT", project.fill(&script))
+            .env("PROWESS_TEST_BASE", project.place.here())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("the script is done", || {
+            project.work().join("ready").exists()
+        });
+        let pointer = project.work().join("top/src/file/.git");
+        assert!(pointer.exists(), "no control");
+        if kills_helper {
+            let helper = crate::orphans::child_of(host.id());
+            rustix::process::kill_process(helper, rustix::process::Signal::KILL).unwrap();
+        }
+        host.kill().unwrap();
+        host.wait().unwrap();
+        let is_noted = |note: &Note| matches!(note, Note::InPlaceOfFile { path } if path.ends_with("src/file"));
+        if kills_helper {
+            let outcome = project.script("echo more >> top/src/file/.git/config; true");
+            assert!(outcome.notes.iter().any(is_noted), "{outcome:?}");
+            assert!(pointer.exists(), "it may be the person's: {outcome:?}");
+            let config = std::fs::read_to_string(pointer.join("config")).unwrap();
+            assert!(!config.contains("more"), "{outcome:?}");
+        } else {
+            wait_until("the repository is moved away", || !pointer.exists());
+            assert!(!is_planted_by_a_commit(&project));
+            let outcome = project.script("true");
+            assert!(!outcome.notes.iter().any(is_noted), "{outcome:?}");
+        }
+    }
+}
+
+/// Runs a command that may write until it is killed.
+pub(crate) fn host() {
+    let mut place = Place::new(Strength::Required);
+    let work = std::path::PathBuf::from(std::env::var(WORK).unwrap());
+    place.profile.cwd.clone_from(&work);
+    place.profile.writable = vec![work];
+    place.run(&std::env::var("PROWESS_TEST_SCRIPT").unwrap());
+}
