@@ -86,6 +86,7 @@ fn is_for_model(note: &Note) -> bool {
         | Note::PathFolderLeftOut { .. }
         | Note::NotThere { .. }
         | Note::Unprotected { .. }
+        | Note::NotWritable { .. }
         | Note::HomeGranted { .. }
         | Note::InPlaceOfFile { .. }
         | Note::SharedProc

@@ -111,6 +111,8 @@ pub(super) struct Git {
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
     pub(super) protected: Vec<(PathBuf, Guard)>,
+    /// Git folders outside of the writable folders, in which links are followed.
+    pub(super) followed: Vec<PathBuf>,
     /// Files and folders that could not be read, so that paths to protect may be missing.
     pub(super) unknown: Vec<Unknown>,
     /// The repository that the command may write.
@@ -287,8 +289,13 @@ impl Git {
         let own = real(&own);
         let common = real(&common(&own));
         for git_folder in [&own, &common] {
-            if within(git_folder, writable) && !opened.folders.contains(git_folder) {
+            if opened.folders.contains(git_folder) {
+                continue;
+            }
+            if within(git_folder, writable) {
                 self.protect_git_folder(git_folder, writable);
+            } else {
+                self.followed.push(git_folder.clone());
             }
         }
         if self.commons.insert(common.clone()) {

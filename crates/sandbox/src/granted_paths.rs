@@ -1,6 +1,6 @@
 //! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
@@ -18,6 +18,10 @@ const MAX_LINKS: usize = 40;
 
 /// Most entries of one folder that are granted one by one.
 const MOST_SIBLINGS: usize = 4096;
+
+/// Levels and number of folders outside of the project in which links are followed.
+const MAX_DEPTH_OUTSIDE: usize = 3;
+const MAX_OUTSIDE: usize = 5_000;
 
 /// Folders of a git folder that contain only data.
 const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
@@ -61,6 +65,46 @@ enum Purpose {
     Run,
     /// A command runs without a sandbox. Paths that cannot be inspected are no error.
     RunUnconfined,
+}
+
+/// A folder whose links are followed.
+#[derive(Clone, Debug)]
+struct Searched {
+    folder: PathBuf,
+    /// The number of levels below the folder that are searched as well.
+    depth: usize,
+    /// It is in a writable folder.
+    is_inside: bool,
+}
+
+impl Searched {
+    fn inside(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (git::MAX_DEPTH, true);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
+
+    fn outside(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (MAX_DEPTH_OUTSIDE, false);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
+
+    /// Keys and private data: `.ssh/config` can be a link.
+    fn hidden(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (0, false);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
 }
 
 /// A path that stays unwritable.
@@ -148,15 +192,23 @@ impl Roots {
             roots.protect(links, Guard::File, found, true);
             roots.protect([place], guard, found, false);
         }
-        roots.protected.retain(|it| within(&it.path, &writable));
+        // Links in protected folders elsewhere can lead to the project.
+        let (inside, outside): (Vec<_>, Vec<_>) = std::mem::take(&mut roots.protected)
+            .into_iter()
+            .partition(|it| within(&it.path, &writable));
+        roots.protected = inside;
+        let outside = outside.into_iter().filter(|it| !it.link);
+        let outside = outside.map(|it| Searched::outside(it.path));
+        let mut searched: Vec<Searched> = outside.collect();
+        searched.extend(git.followed.into_iter().map(Searched::outside));
         if purpose == Purpose::Run {
             for protected in roots.protected.iter().filter(|it| !it.link) {
                 remove_leftover(&protected.path, &writable);
             }
         }
-        unknown.extend(roots.protect_inner_links(&writable));
         for path in hidden {
             let (links, place) = follower.follow(path);
+            searched.push(Searched::hidden(place.clone()));
             roots.protect(links, Guard::File, true, true);
             match on_disk::kind(&place) {
                 Ok(Kind::Closed) => {}
@@ -173,6 +225,12 @@ impl Roots {
                 }
                 Err(_) => {}
             }
+        }
+        let mut linked = BTreeSet::new();
+        if !writable.is_empty() {
+            let (targets, unsearched) = roots.protect_inner_links(searched, &writable);
+            linked = targets;
+            unknown.extend(unsearched);
         }
         roots.protected.retain(|it| within(&it.path, &writable));
         roots
@@ -192,6 +250,9 @@ impl Roots {
         // Protecting a folder as a whole overrides granting it.
         let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
         let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
+        let closed = demoted.iter().filter(|it| linked.contains(*it));
+        let closed = closed.cloned().map(|path| Note::NotWritable { path });
+        roots.notes.extend(closed);
         roots
             .protected
             .retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
@@ -226,31 +287,56 @@ impl Roots {
     }
 
     /// Protects what links in protected folders lead to: a hook can be a link to a script, and the
-    /// settings of an editor a link to a shared file. Returns the folders that could not be searched.
-    fn protect_inner_links(&mut self, writable: &[PathBuf]) -> Vec<Unknown> {
+    /// settings of an editor a link to a shared file. Returns the targets, and the folders that could
+    /// not be searched.
+    fn protect_inner_links(
+        &mut self,
+        elsewhere: Vec<Searched>,
+        writable: &[PathBuf],
+    ) -> (BTreeSet<PathBuf>, Vec<Unknown>) {
+        let mut linked = BTreeSet::new();
         let folders = self.protected.iter().filter(|it| !it.link);
         let folders: BTreeSet<PathBuf> = folders.map(|it| it.path.clone()).collect();
-        let mut todo: Vec<(PathBuf, usize)> = folders.iter().map(|it| (it.clone(), 0)).collect();
+        let inside = folders.iter().cloned().map(Searched::inside);
+        let mut todo: VecDeque<Searched> = inside.chain(elsewhere).collect();
         let (mut seen, mut unknown) = (BTreeSet::new(), Vec::new());
-        while let Some((folder, depth)) = todo.pop() {
+        let (mut count, mut outside) = (0, 0);
+        while let Some(searched) = todo.pop_front() {
+            let folder = &searched.folder;
             // Each folder is searched once, and not through a link.
-            match on_disk::kind(&folder) {
+            match on_disk::kind(folder) {
                 Ok(Kind::Folder) if seen.insert(folder.clone()) => {}
-                Ok(_) => continue,
-                Err(why) => {
+                Err(why) if searched.is_inside => {
                     unknown.push(why);
                     continue;
                 }
+                Ok(_) | Err(_) => continue,
             }
-            if seen.len() > git::MAX_FOLDERS {
-                let why = "protected paths have too many folders; use a subfolder as the project";
-                unknown.push(Unknown::new(folder, why));
-                break;
+            if searched.is_inside {
+                count += 1;
+                if count > git::MAX_FOLDERS {
+                    let why =
+                        "protected paths have too many folders; use a subfolder as the project";
+                    unknown.push(Unknown::new(folder, why));
+                    break;
+                }
+            } else {
+                outside += 1;
+                if outside > MAX_OUTSIDE {
+                    let why = "protected folders outside of the project have too many folders, so \
+                               that not all links in them were followed";
+                    self.notes.push(Note::Unprotected {
+                        path: folder.clone(),
+                        why: why.into(),
+                    });
+                    todo.retain(|it| it.is_inside);
+                    continue;
+                }
             }
-            let entries = match on_disk::entries(&folder) {
+            let entries = match on_disk::entries(folder) {
                 Ok(entries) => entries,
                 Err(why) => {
-                    unknown.push(why);
+                    unknown.extend(searched.is_inside.then_some(why));
                     continue;
                 }
             };
@@ -261,7 +347,8 @@ impl Roots {
                 let kind = match entry.file_type() {
                     Ok(kind) => kind,
                     Err(error) => {
-                        unknown.push(Unknown::new(path, error.to_string()));
+                        let why = Unknown::new(path, error.to_string());
+                        unknown.extend(searched.is_inside.then_some(why));
                         continue;
                     }
                 };
@@ -272,21 +359,26 @@ impl Roots {
                         continue;
                     }
                     if within(&place, writable) && !within_any(&place, &folders) {
+                        linked.insert(place.clone());
                         self.protect([place.clone()], Guard::File, true, false);
-                        todo.push((place, 0));
+                        todo.push_back(Searched::inside(place));
                     }
                     let links = links.into_iter().filter(|link| within(link, writable));
                     self.protect(links, Guard::File, true, true);
                 } else if kind.is_dir()
-                    && depth < git::MAX_DEPTH
+                    && searched.depth > 0
                     && !is_named(git::SKIPPED)
                     && !(is_git_folder && is_named(GIT_DATA))
                 {
-                    todo.push((path, depth + 1));
+                    todo.push_back(Searched {
+                        folder: path,
+                        depth: searched.depth - 1,
+                        ..searched
+                    });
                 }
             }
         }
-        unknown
+        (linked, unknown)
     }
 
     /// Grants more paths for reading.

@@ -182,6 +182,12 @@ pub enum Note {
         /// The reason.
         why: Box<str>,
     },
+    /// A folder that was granted for writing is protected, because a link in a protected folder leads
+    /// to it.
+    NotWritable {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The home folder is granted as a whole, with everything in it that is not hidden by name.
     HomeGranted {
         /// The home folder.
@@ -241,6 +247,11 @@ impl fmt::Display for Note {
             Self::Unprotected { path, why } => {
                 write!(f, "`{}` is not protected: {why}", path.display())
             }
+            Self::NotWritable { path } => write!(
+                f,
+                "`{}` is not writable: a link in a protected folder, such as `~/.config`, leads to it",
+                path.display()
+            ),
             Self::HomeGranted { path } => write!(
                 f,
                 "the command can read your home folder `{}`; start in the folder of a project",

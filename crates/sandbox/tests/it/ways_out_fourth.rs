@@ -1,18 +1,22 @@
 //! Ways out of the sandbox of the fourth round: what a command leaves behind is executed by the
 //! person's next `git status`, or is recorded by the next commit.
 
+use std::os::unix::fs::symlink;
+
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{CommandOutcome, Note};
 use prowess_test::wait_until;
 
 use crate::git::Project;
-use crate::support::{Place, in_role, strong_sets};
+use crate::support::{Place, in_role, mode, strong_sets};
 use crate::ways_out::{REPOSITORY, open_up, run_outside};
 
 prowess_test::tests! {
     repository_from_an_earlier_run_does_not_replace_a_file
     file_in_a_granted_folder_does_not_become_a_repository
     killed_host_does_not_prevent_the_inspection
+    links_in_protected_folders_elsewhere_are_followed
+    hooks_of_the_main_tree_that_are_links_are_followed
 }
 
 /// Returns `true` if the person's next commit executes what was planted.
@@ -133,4 +137,65 @@ pub(crate) fn host() {
     place.profile.cwd.clone_from(&work);
     place.profile.writable = vec![work];
     place.run(&std::env::var("PROWESS_TEST_SCRIPT").unwrap());
+}
+
+/// The layout of GNU stow: the project has the files to which links in the home folder lead.
+fn links_in_protected_folders_elsewhere_are_followed() {
+    const LINKS: &[(&str, &str, &str)] = &[
+        (".config/git", "git", "git/config"),
+        (
+            ".config/fish/config.fish",
+            "fish/config.fish",
+            "fish/config.fish",
+        ),
+        (".config/systemd/user", "systemd", "systemd/x.service"),
+        (".local/bin/tool", "bin/tool", "bin/tool"),
+        (".claude/settings.json", "claude.json", "claude.json"),
+        (".ssh/config", "ssh/config", "ssh/config"),
+    ];
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        for (link, target, file) in LINKS {
+            project.write(file, "before\n");
+            let link = project.home().join(link);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(project.work().join(target), link).unwrap();
+        }
+        project.write("src/file", "before\n");
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let files = LINKS.iter().map(|(_, _, file)| *file);
+        let files: Vec<&str> = files.chain(["src/file"]).collect();
+        let script = format!("for f in {}; do echo x >> $f; done", files.join(" "));
+        let outcome = project.script(&script);
+        for (_, _, file) in LINKS {
+            let text = std::fs::read_to_string(project.work().join(file)).unwrap();
+            assert_eq!(text, "before\n", "{set}: {file}: {outcome:?}");
+        }
+        let text = std::fs::read_to_string(project.work().join("src/file")).unwrap();
+        assert_eq!(text, "before\nx\n", "{set}: {outcome:?}");
+    }
+}
+
+/// The project is a linked working tree.
+fn hooks_of_the_main_tree_that_are_links_are_followed() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        project.write("scripts/hook", "#!/bin/sh\n");
+        mode(&project.work().join("scripts/hook"), 0o777);
+        project.git(&["add", "scripts"]);
+        project.git(&["commit", "-q", "-m", "hook"]);
+        let tree = project.place.here().join("tree");
+        project.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+        open_up(&tree);
+        let hooks = project.work().join(".git/hooks");
+        std::fs::create_dir_all(&hooks).unwrap();
+        symlink(tree.join("scripts/hook"), hooks.join("pre-commit")).unwrap();
+        project.grant_in(&tree, true);
+        project.place = project.place.without(lacking);
+        let script = project.fill("echo 'touch {canary}' >> scripts/hook; echo x >> scripts/new");
+        let outcome = project.script(&script);
+        project.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        assert!(!project.canary.exists(), "{set}: {outcome:?}");
+    }
 }
