@@ -11,12 +11,15 @@ use prowess_catalog::visibility::LookupRefusal;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
-use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
+use prowess_sandbox::{
+    Cancel, CommandOptions, CommandOutcome, End, ExecError, Runner, Stopped, Stream,
+};
 use prowess_tools::{Loaded, ToolContext, looks_denied};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::env::Environment;
 use crate::permissions;
 use crate::runtime_setup::Setup;
@@ -114,6 +117,7 @@ pub(crate) fn run(
         }
     }
     Ok(match outcome.end {
+        _ if outcome.stopped == Some(Stopped::Cancelled) => Exit::Interrupted,
         // Same as `timeout`.
         _ if outcome.stopped.is_some() => Exit::Code(124),
         End::Code(code) => Exit::Code(u8::try_from(code).unwrap_or(1)),
@@ -188,7 +192,13 @@ fn start(
             Stream::Err => err.borrow_mut().write(bytes),
         };
     };
+    // Otherwise a signal would end this program before the report of the sandbox.
+    let cancel =
+        Cancel::new().map_err(|error| Failure::new("cannot prepare the command").cause(error))?;
+    let interrupted = cancel.clone();
+    async_runtime::cancelling(move || interrupted.cancel())?;
     let options = CommandOptions {
+        cancel: Some(&cancel),
         on_output: if args.json { None } else { Some(&mut pass_on) },
         ..CommandOptions::default()
     };
