@@ -440,8 +440,10 @@ impl Git {
                     }
                     key if git_setting_runs(key) => {
                         let named = git_config::named_files(folder, &entry.value, &mut self.left);
-                        let named = named.ok_or_else(|| too_much(file.clone()))?.into_iter();
-                        self.protected.extend(named.map(|path| (path, Guard::File)));
+                        let named = named.ok_or_else(|| too_much(file.clone()))?;
+                        let files = named.files.into_iter().map(|path| (path, Guard::File));
+                        let absent = named.absent.into_iter().map(|path| (path, Guard::Watch));
+                        self.protected.extend(files.chain(absent));
                     }
                     _ => {}
                 }

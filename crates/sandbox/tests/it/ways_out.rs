@@ -228,6 +228,28 @@ const WAYS: &[Way] = &[
         script: "for f in mod __init__; do printf 'open(\"{canary}\", \"w\")\\n' > tools/$f.py; done",
     },
     Way {
+        name: "a module that is installed elsewhere",
+        prepare: |project| {
+            let command = "\"/usr/bin/python3\" -m json.tool --help";
+            project.git(&["config", "core.fsmonitor", command]);
+        },
+        script: "printf 'open(\"{canary}\", \"w\")\\n' > json.py",
+    },
+    Way {
+        name: "a package that `npx` runs",
+        prepare: |project| {
+            project.write("node_modules/tool/cli.js", "#!/bin/sh\n");
+            mode(&project.work().join("node_modules/tool/cli.js"), 0o777);
+            project.write("node_modules/.bin/keep", "");
+            let program = project.work().join("node_modules/.bin/tool");
+            symlink("../tool/cli.js", program).unwrap();
+            // Like `npx`, which may not be installed.
+            let npx = "npx() { node_modules/.bin/$1; }; npx tool; true";
+            project.git(&["config", "core.fsmonitor", npx]);
+        },
+        script: "cp h node_modules/tool/cli.js",
+    },
+    Way {
         name: "a program in a folder that the command enters",
         prepare: |project| monitor(project, "cd tools && exec ./monitor"),
         script: "cp h tools/monitor",
