@@ -56,6 +56,9 @@ pub struct Profile {
     /// Files and folders that stay unreadable although a readable folder contains them: keys. They
     /// cannot be created either. A path that ends in `/` is a folder.
     pub hidden: Vec<PathBuf>,
+    /// The home folder of the user. If the command may write all of it, every name there that begins
+    /// with a dot is unwritable. Absolute.
+    pub home: Option<PathBuf>,
     /// Access to the git folder of the repository it starts in.
     pub git: GitAccess,
     /// Allows the network.
@@ -584,17 +587,21 @@ pub fn runs_later(path: &Path, home: &Path) -> bool {
         PROTECTED_IN_SUBFOLDERS,
         PROTECTED_IN_HOME,
     ];
-    let is_setting = path
-        .strip_prefix(home)
-        .ok()
-        .filter(|_| home.is_absolute())
-        .and_then(|inner| inner.components().next()?.as_os_str().to_str())
-        .is_some_and(|name| name.starts_with('.'));
-    is_setting
+    is_home_setting(path, home)
         || (0..names.len()).any(|from| {
             let mut listed = lists.iter().copied().flatten();
             listed.any(|listed| is_listed(&names[from..], listed))
         })
+}
+
+/// Returns `true` if a path is in the home folder, below a name that begins with a dot: programs read
+/// their settings there.
+pub fn is_home_setting(path: &Path, home: &Path) -> bool {
+    let inner = path.strip_prefix(home).ok();
+    inner
+        .filter(|_| home.is_absolute())
+        .and_then(|inner| inner.components().next())
+        .is_some_and(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 /// Paths in a home folder with keys and private data: unreadable. A name that ends in `/` is a folder.
@@ -688,6 +695,7 @@ impl Profile {
             .extend(below(&setting.home, PROTECTED_IN_HOME));
         // A skill that rewrites itself would be another skill than the one that was trusted.
         profile.protected.extend(setting.skill.clone());
+        profile.home = Some(setting.home.clone()).filter(|home| home.is_absolute());
         profile.hidden = below(&setting.home, KEYS_IN_HOME);
         profile.hidden.extend(setting.ours.iter().cloned());
         profile
@@ -709,6 +717,7 @@ impl Profile {
             writable: Vec::new(),
             protected: Vec::new(),
             hidden: Vec::new(),
+            home: None,
             git: GitAccess::Read,
             network: false,
             environment: Vec::new(),

@@ -78,6 +78,7 @@ fn noted(mut errors: CommandOutput, notes: &[Note]) -> CommandOutput {
 fn is_for_model(note: &Note) -> bool {
     match note {
         Note::Removed { .. }
+        | Note::NotRemoved { .. }
         | Note::IndexRestored { .. }
         | Note::IndexNotRestored { .. }
         | Note::Added { .. }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
-use prowess_policy::profile::Strength;
+use prowess_policy::profile::{Strength, is_home_setting};
 
 use crate::error::ExecError;
 use crate::git;
@@ -43,6 +43,8 @@ pub(crate) struct Roots {
     pub(crate) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(crate) ignoring: BTreeSet<Vec<u8>>,
+    /// The home folder, if it is writable as a whole.
+    pub(crate) home: Option<PathBuf>,
     /// The repositories that are inspected after the run.
     pub(crate) inspected: Vec<Inspected>,
 }
@@ -181,13 +183,25 @@ impl Roots {
         roots.notes.extend(git.notes);
         readable.extend(git.readable);
         writable.extend(git.writable);
+        let home = profile.home.as_deref().map(real);
+        roots.home = home.filter(|home| within(home, &writable));
+        let settings = roots
+            .home
+            .as_deref()
+            .map(|home| home_settings(home, &writable));
+        let settings = settings.unwrap_or_else(|| Ok(Vec::new()));
+        let settings = settings.unwrap_or_else(|why| {
+            unknown.push(why);
+            Vec::new()
+        });
+        let settings = settings.into_iter().map(|path| (path, Guard::File, true));
         let named = protected
             .iter()
             .map(|path| (path.clone(), guard(path), false));
         let found = git.protected.into_iter();
         let found = found.map(|(path, guard)| (path, guard, true));
         let mut follower = Follower::default();
-        for (path, guard, found) in named.chain(found) {
+        for (path, guard, found) in named.chain(found).chain(settings) {
             let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
             roots.protect([place], guard, found, false);
@@ -468,6 +482,16 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
     }
     granted.sort();
     Ok(granted)
+}
+
+/// Returns what begins with a dot in a home folder, without repositories and what contains a folder
+/// that was named for writing.
+fn home_settings(home: &Path, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Unknown> {
+    let paths = on_disk::entries(home)?;
+    let paths = paths.into_iter().map(|entry| entry.path());
+    let is_open = |path: &PathBuf| writable.iter().any(|root| root.starts_with(path));
+    let paths = paths.filter(|path| is_home_setting(path, home) && !is_open(path));
+    Ok(paths.filter(|path| !path.ends_with(".git")).collect())
 }
 
 /// Returns the guard of a path that the profile names: one that ends in `/` is a folder.

@@ -335,7 +335,7 @@ impl Run {
                 Report::NotRemoved(path, why) => {
                     undone = true;
                     let path = protocol::path(&path);
-                    notes.push(Note::IndexNotRestored { path, why });
+                    notes.push(Note::NotRemoved { path, why });
                 }
                 Report::Added(path) => notes.push(Note::Added {
                     path: protocol::path(&path),

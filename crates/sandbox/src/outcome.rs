@@ -198,6 +198,13 @@ pub enum Note {
         /// The path.
         path: PathBuf,
     },
+    /// A path that decides what a program executes was created during the run and cannot be removed.
+    NotRemoved {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        why: Box<str>,
+    },
     /// The command added a repository as a submodule. The index of git has been restored.
     IndexRestored {
         /// The repository.
@@ -259,7 +266,13 @@ impl fmt::Display for Note {
             ),
             Self::Removed { path } => write!(
                 f,
-                "removed `{}`, which the command created and git would follow",
+                "removed `{}`, which the command created and git or another program would follow",
+                path.display()
+            ),
+            Self::NotRemoved { path, why } => write!(
+                f,
+                "cannot remove `{}`, which the command created and git or another program would follow: \
+                 {why}; remove it before you run git again",
                 path.display()
             ),
             Self::IndexRestored { path } => write!(

@@ -55,6 +55,8 @@ pub(crate) struct Spec {
     pub(crate) written: Option<Written>,
     /// The repositories that are inspected after the run.
     pub(crate) inspected: Vec<Inspected>,
+    /// The home folder, if the command may write all of it.
+    pub(crate) home: Option<Bytes>,
     /// The host paths that `bwrap` has to mount, by device and inode.
     pub(crate) mounted: Vec<(Bytes, u64, u64)>,
     /// The layers whose state is already known.
@@ -259,7 +261,7 @@ pub(crate) enum Report {
     Replaced(Bytes),
     /// The index named this repository as a new submodule and is restored, or cannot be.
     IndexRestored(Bytes, Option<Box<str>>),
-    /// A repository is in the place of a tracked file, and cannot be moved away.
+    /// A path that has to stay absent was created during the run and cannot be removed.
     NotRemoved(Bytes, Box<str>),
     /// The index names this repository as a new submodule, which was not protected.
     Added(Bytes),

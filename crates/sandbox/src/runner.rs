@@ -324,6 +324,7 @@ impl Runner {
             stubs: sandbox.stubs,
             mounted: Vec::new(),
             written: roots.written.filter(|_| is_confined),
+            home: roots.home.filter(|_| is_confined).map(bytes),
             inspected: if is_confined {
                 roots.inspected
             } else {

@@ -5,6 +5,8 @@
 //! killed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -62,4 +64,44 @@ pub(super) fn inspect(tree: &Inspected) -> Vec<Report> {
         reports.extend(new.map(|it| Report::Added(bytes(it))));
     }
     reports
+}
+
+/// The names in a home folder that begin with a dot, before the run. No placeholder can keep the
+/// others absent, because any program can have its own.
+pub(super) struct HomeWatch {
+    folder: PathBuf,
+    names: BTreeSet<OsString>,
+}
+
+impl HomeWatch {
+    pub(super) fn new(folder: &[u8]) -> io::Result<Self> {
+        let folder = path(folder);
+        let names = settings_in(&folder)?;
+        Ok(Self { folder, names })
+    }
+
+    /// Moves new names away. Returns the reports.
+    pub(super) fn check(&self) -> Vec<Report> {
+        let now = match settings_in(&self.folder) {
+            Ok(now) => now,
+            Err(error) => {
+                let why = error.to_string().into();
+                return vec![Report::NotRemoved(bytes(&self.folder), why)];
+            }
+        };
+        let new = now.difference(&self.names);
+        let new = new.map(|name| self.folder.join(name));
+        new.map(|it| match move_away(&it) {
+            Ok(()) => Report::Removed(bytes(it)),
+            Err(error) => Report::NotRemoved(bytes(it), error.to_string().into()),
+        })
+        .collect()
+    }
+}
+
+fn settings_in(folder: &Path) -> io::Result<BTreeSet<OsString>> {
+    let names = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<_>>>()?.into_iter();
+    let is_setting = |name: &OsString| name.as_encoded_bytes().starts_with(b".");
+    Ok(names.filter(is_setting).collect())
 }

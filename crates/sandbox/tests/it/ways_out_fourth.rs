@@ -17,6 +17,7 @@ prowess_test::tests! {
     killed_host_does_not_prevent_the_inspection
     links_in_protected_folders_elsewhere_are_followed
     hooks_of_the_main_tree_that_are_links_are_followed
+    settings_in_a_home_folder_that_is_the_project_are_protected
 }
 
 /// Returns `true` if the person's next commit executes what was planted.
@@ -197,5 +198,58 @@ fn hooks_of_the_main_tree_that_are_links_are_followed() {
         let outcome = project.script(&script);
         project.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "x"]);
         assert!(!project.canary.exists(), "{set}: {outcome:?}");
+    }
+}
+
+/// Every name that begins with a dot counts, whether it exists or not.
+fn settings_in_a_home_folder_that_is_the_project_are_protected() {
+    for (set, lacking) in strong_sets() {
+        for above in [false, true] {
+            let mut project = Project::empty();
+            let home = project.home();
+            for name in [
+                ".mavenrc",
+                ".rustup/settings.toml",
+                ".cache/named/keep",
+                "notes/a",
+            ] {
+                let path = home.join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, "before\n").unwrap();
+            }
+            open_up(&home);
+            let top = if above {
+                project.place.here()
+            } else {
+                home.clone()
+            };
+            project.grant_in(&top, true);
+            project.place.profile.write_also(&home.join(".cache/named"));
+            project.place = project.place.without(lacking);
+            let files = ".mavenrc .rustup/settings.toml .gdbearlyinit .sdkman/init .cache/named/keep \
+                         notes/a";
+            let outcome = project.script(&format!(
+                "cd {}; mkdir .sdkman; for f in {files}; do echo x >> $f; done",
+                home.display()
+            ));
+            let read = |name: &str| std::fs::read_to_string(home.join(name));
+            for name in [".mavenrc", ".rustup/settings.toml"] {
+                assert_eq!(
+                    read(name).unwrap(),
+                    "before\n",
+                    "{set}: {name}: {outcome:?}"
+                );
+            }
+            for name in [".gdbearlyinit", ".sdkman"] {
+                assert!(!home.join(name).exists(), "{set}: {name}: {outcome:?}");
+            }
+            for name in [".cache/named/keep", "notes/a"] {
+                assert_eq!(
+                    read(name).unwrap(),
+                    "before\nx\n",
+                    "{set}: {name}: {outcome:?}"
+                );
+            }
+        }
     }
 }
