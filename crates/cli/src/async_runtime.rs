@@ -69,9 +69,12 @@ impl Signals {
     /// Waits for one of them.
     async fn next(&mut self) {
         async fn received(signal: &mut Option<Signal>) {
-            match signal {
-                Some(signal) if signal.recv().await.is_some() => {}
-                _ => std::future::pending().await,
+            let received = match signal {
+                Some(signal) => signal.recv().await,
+                None => None,
+            };
+            if received.is_none() {
+                std::future::pending::<()>().await;
             }
         }
         let [interrupt, terminate, hangup] = &mut self.0;

@@ -75,8 +75,11 @@ pub enum GitAccess {
     /// Read-only.
     #[default]
     Read,
-    /// Writable, except for what makes git execute something: hooks, configuration, attributes,
-    /// pointers to other folders.
+    /// The git folder is writable, except for what makes git execute something: hooks, configuration,
+    /// attributes, pointers to other folders. Nothing else is writable, so that no placeholder can be
+    /// recorded.
+    Record,
+    /// As [`Record`](Self::Record), and the working tree is writable too.
     Write,
 }
 
@@ -84,8 +87,8 @@ impl GitAccess {
     /// Returns the access that a checked command needs.
     ///
     /// Only one plain `git add`, `commit`, `stash`, `switch` or `tag` may write, with options that
-    /// neither execute a program nor name another repository. The last two change files in the
-    /// working tree as well, so they need a project that is writable.
+    /// neither execute a program nor name another repository. `stash` and `switch` change files in
+    /// the working tree as well, so they need a project that is writable.
     pub fn for_command(command: &Command, edits: bool) -> Self {
         let Plan::Words(words) = &command.plan else {
             return Self::Read;
@@ -94,12 +97,12 @@ impl GitAccess {
         let ["git", subcommand, arguments @ ..] = words.as_slice() else {
             return Self::Read;
         };
-        let options = match *subcommand {
-            "add" => GIT_ADD,
-            "commit" => GIT_COMMIT,
-            "tag" => GIT_TAG,
-            "switch" if edits => GIT_SWITCH,
-            "stash" if edits => GIT_STASH,
+        let (options, access) = match *subcommand {
+            "add" => (GIT_ADD, Self::Record),
+            "commit" => (GIT_COMMIT, Self::Record),
+            "tag" => (GIT_TAG, Self::Record),
+            "switch" if edits => (GIT_SWITCH, Self::Write),
+            "stash" if edits => (GIT_STASH, Self::Write),
             _ => return Self::Read,
         };
         let mut arguments = arguments.iter().copied();
@@ -117,7 +120,7 @@ impl GitAccess {
                 None => return Self::Read,
             }
         }
-        Self::Write
+        access
     }
 }
 
@@ -822,10 +825,14 @@ mod tests {
             &["git", "stash", "pop"],
         ];
         for words in allowed {
-            assert_eq!(git(words, true), GitAccess::Write, "{words:?}");
+            let access = match words[1] {
+                "stash" | "switch" => GitAccess::Write,
+                _ => GitAccess::Record,
+            };
+            assert_eq!(git(words, true), access, "{words:?}");
         }
         for words in [&["git", "add", "."][..], &["git", "commit", "-m", "x"]] {
-            assert_eq!(git(words, false), GitAccess::Write, "{words:?}");
+            assert_eq!(git(words, false), GitAccess::Record, "{words:?}");
         }
         for words in [&["git", "stash"][..], &["git", "switch", "x"]] {
             assert_eq!(git(words, false), GitAccess::Read, "{words:?}");

@@ -4,7 +4,7 @@
 //! `git status` executes outside of the sandbox. So all of `.git` is read-only, and stays absent
 //! where it is absent. The same holds for every place that the index of a repository names as a
 //! submodule, because git enters it, and for files that the configuration of a repository names. A
-//! checked git command ([`GitAccess::Write`]) may write the rest of the one repository that it runs
+//! checked git command ([`GitAccess::Record`]) may write the rest of the one repository that it runs
 //! in.
 
 use std::collections::BTreeSet;

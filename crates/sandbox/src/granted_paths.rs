@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
-use prowess_policy::profile::{Strength, is_home_setting};
+use prowess_policy::profile::{GitAccess, Strength, is_home_setting};
 
 use crate::error::ExecError;
 use crate::git;
@@ -43,6 +43,8 @@ pub(crate) struct Roots {
     pub(crate) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(crate) ignoring: BTreeSet<Vec<u8>>,
+    /// Folders that are granted for writing, but not to this command.
+    closed: Vec<PathBuf>,
     /// The home folder, if it is writable as a whole.
     pub(crate) home: Option<PathBuf>,
     /// The repositories that are inspected after the run.
@@ -182,7 +184,7 @@ impl Roots {
         roots.inspected = git.inspected;
         roots.notes.extend(git.notes);
         readable.extend(git.readable);
-        writable.extend(git.writable);
+        writable.extend(git.writable.iter().cloned());
         let home = profile.home.as_deref().map(real);
         roots.home = home.filter(|home| within(home, &writable));
         let settings = roots
@@ -218,6 +220,13 @@ impl Roots {
         if purpose == Purpose::Run {
             for protected in roots.protected.iter().filter(|it| !it.link) {
                 remove_leftover(&protected.path, &writable);
+            }
+            // A placeholder that a killed run left must not be recorded, even without write access.
+            if let Some(written) = &roots.written {
+                let tree = [crate::protocol::path(&written.tree)];
+                for path in protected.iter().filter(|path| within(path, &tree)) {
+                    remove_leftover(path, &tree);
+                }
             }
         }
         for path in hidden {
@@ -274,6 +283,14 @@ impl Roots {
             .protected
             .sort_by(|a, b| (&a.path, a.found, a.guard).cmp(&(&b.path, b.found, b.guard)));
         roots.protected.dedup_by(|a, b| a.path == b.path);
+        if profile.git == GitAccess::Record && profile.strength != Strength::Off {
+            // The command needs no more, and where nothing is writable, there are no placeholders.
+            let others = writable.extract_if(.., |path| !git.writable.contains(path));
+            roots.closed = others.collect();
+            roots.protected.retain(|p| within(&p.path, &writable));
+            roots.home = None;
+        }
+        let demoted = demoted.into_iter().chain(roots.closed.iter().cloned());
         roots.readable = readable.into_iter().chain(demoted).collect();
         roots.readable.retain(|path| !within(path, &writable));
         roots.writable = writable;
@@ -412,6 +429,7 @@ impl Roots {
     /// Returns the folders in which no program is looked up by its name: the command may write there.
     pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut closed = self.writable.clone();
+        closed.extend(self.closed.iter().cloned());
         // A command that starts in `/` has no project there.
         closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
         closed

@@ -251,7 +251,7 @@ impl Runner {
             .get(std::ffi::OsStr::new("HOME"))
             .map(PathBuf::from);
         roots.read_also(environment.named.iter().cloned());
-        let own_config = (profile.git == GitAccess::Write)
+        let own_config = (profile.git != GitAccess::Read)
             .then(|| git_config(home.as_deref()?))
             .flatten();
         roots.read_also(own_config.clone());
@@ -416,7 +416,7 @@ fn git_variables(
         settings.push(("core.excludesFile", "/dev/null"));
         settings.push(("core.attributesFile", "/dev/null"));
     }
-    if access == GitAccess::Write {
+    if access != GitAccess::Read {
         set("GIT_EDITOR", b"false");
         settings.extend([
             ("core.hooksPath", "/dev/null"),

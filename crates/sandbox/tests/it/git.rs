@@ -21,6 +21,7 @@ prowess_test::tests! {
     only_checked_git_commands_write_the_repository
     filter_of_a_repository_cannot_redirect_git
     adding_everything_adds_no_placeholder
+    placeholders_are_not_recorded_whatever_the_project_ignores
     linked_worktrees_and_submodules_work
     what_tools_execute_later_cannot_be_changed
     protected_link_does_not_close_the_project
@@ -487,6 +488,24 @@ fn adding_everything_adds_no_placeholder() {
     assert!(outcome.success(), "{outcome:?}");
     let staged = project.git(&["diff", "--cached", "--name-only"]);
     assert_eq!(staged, "file\nnew\n");
+}
+
+/// Negated patterns of a project are stronger than the ignore file of the sandbox.
+fn placeholders_are_not_recorded_whatever_the_project_ignores() {
+    for edits in [true, false] {
+        let project = Project::new(edits);
+        project.write(".gitignore", "/*\n!/file\n!/*.md\n!/.*\n");
+        // A killed run left it.
+        let leftover = project.work().join(".npmrc");
+        std::fs::write(&leftover, "").unwrap();
+        mode(&leftover, 0o404);
+        for line in ["git add -A", "git commit -q -m two"] {
+            let outcome = project.place.run(line);
+            assert!(outcome.success(), "{line}: {outcome:?}");
+        }
+        let recorded = project.git(&["show", "--format=", "--name-only"]);
+        assert_eq!(recorded, ".gitignore\nfile\n");
+    }
 }
 
 fn linked_worktrees_and_submodules_work() {
