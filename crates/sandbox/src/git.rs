@@ -119,6 +119,8 @@ pub(super) struct Git {
     pub(super) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(super) ignoring: BTreeSet<Vec<u8>>,
+    /// The ignore file that the configuration of that repository names.
+    pub(super) excludes: Vec<PathBuf>,
     /// The repositories that are inspected after the run.
     pub(super) inspected: Vec<Inspected>,
     /// Notes for the record of the run.
@@ -532,6 +534,10 @@ impl Git {
         let ignoring = settings.iter().chain(&modules);
         let ignoring = ignoring.filter(|it| it.key == "submodule.ignore");
         self.ignoring = ignoring.map(|it| it.subsection.clone()).collect();
+        let excludes = settings.iter().rev();
+        let excludes = excludes.filter(|it| it.key == "core.excludesfile");
+        let excludes = excludes.map(|it| folder.join(it.path()));
+        self.excludes = excludes.take(1).collect();
         self.written = Some(Written {
             tree: bytes(folder),
             own: bytes(own),

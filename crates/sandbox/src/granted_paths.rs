@@ -11,6 +11,7 @@ use crate::git;
 use crate::helper::remove_leftover;
 use crate::on_disk::{self, Kind, Unknown};
 use crate::outcome::Note;
+use crate::own_git::OwnGit;
 use crate::protocol::{Inspected, Written};
 
 /// Most links that are followed in one path, as in the kernel.
@@ -44,7 +45,11 @@ pub(crate) struct Roots {
     /// The submodules of that repository for which a file says when they count as changed.
     pub(crate) ignoring: BTreeSet<Vec<u8>>,
     /// Folders that are granted for writing, but not to this command.
-    closed: Vec<PathBuf>,
+    pub(crate) closed: Vec<PathBuf>,
+    /// The ignore files that this repository names.
+    pub(crate) excludes: Vec<PathBuf>,
+    /// The person's configuration of git, for a command that may write a repository.
+    pub(crate) own_git: OwnGit,
     /// The home folder, if it is writable as a whole.
     pub(crate) home: Option<PathBuf>,
     /// The repositories that are inspected after the run.
@@ -181,6 +186,7 @@ impl Roots {
         let mut unknown = git.unknown;
         roots.written = git.written;
         roots.ignoring = git.ignoring;
+        roots.excludes = git.excludes;
         roots.inspected = git.inspected;
         roots.notes.extend(git.notes);
         readable.extend(git.readable);
@@ -294,6 +300,11 @@ impl Roots {
         roots.readable = readable.into_iter().chain(demoted).collect();
         roots.readable.retain(|path| !within(path, &writable));
         roots.writable = writable;
+        // The content of another file is not copied into the sandbox.
+        let excludes = std::mem::take(&mut roots.excludes).into_iter();
+        let excludes = excludes.filter_map(|file| file.canonicalize().ok());
+        let excludes = excludes.filter(|it| roots.contains(it) && !within(it, &roots.hidden));
+        roots.excludes = excludes.collect();
         for list in [&mut roots.readable, &mut roots.writable, &mut roots.hidden] {
             list.sort();
             list.dedup();

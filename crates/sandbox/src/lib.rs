@@ -42,6 +42,7 @@ mod layers_linux;
 mod mounts;
 mod on_disk;
 mod outcome;
+mod own_git;
 mod project_lock;
 mod protocol;
 mod resolve_program;

@@ -1,6 +1,5 @@
 //! Runs an approved command and returns the record of its run.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +18,7 @@ use crate::helper::Helper;
 use crate::host_loop::{Failure, drive};
 use crate::layers::{Machine, sandbox};
 use crate::outcome::{CommandOutcome, Layer};
+use crate::own_git::{CONFIG, OwnGit};
 use crate::project_lock::ProjectLock;
 use crate::protocol::{Limits, Spec, bytes};
 use crate::resolve_program::program;
@@ -251,10 +251,11 @@ impl Runner {
             .get(std::ffi::OsStr::new("HOME"))
             .map(PathBuf::from);
         roots.read_also(environment.named.iter().cloned());
-        let own_config = (profile.git != GitAccess::Read)
-            .then(|| git_config(home.as_deref()?))
-            .flatten();
-        roots.read_also(own_config.clone());
+        if profile.git != GitAccess::Read
+            && let Some(home) = &home
+        {
+            roots.own_git = OwnGit::read(home, &roots.excludes);
+        }
         if let Some(home) = home.as_deref().and_then(|home| home.canonicalize().ok())
             && roots.contains(&home)
         {
@@ -281,10 +282,7 @@ impl Runner {
         variables.push((b"PATH".to_vec(), bytes(environment.path())));
         let own_tmp = sandbox.namespaces.is_some();
         if profile.strength != Strength::Off {
-            let own_config = own_config.filter(|_| own_tmp);
-            let ignoring = &roots.ignoring;
-            let own_config = own_config.as_deref();
-            variables.extend(git_variables(profile.git, own_tmp, own_config, ignoring));
+            variables.extend(git_variables(profile.git, own_tmp, &roots));
         }
         if own_tmp && !own_scratch {
             variables.push((b"TMPDIR".to_vec(), b"/tmp".to_vec()));
@@ -383,33 +381,25 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// Finds the person's own configuration of git: who commits, and how lines end.
-fn git_config(home: &Path) -> Option<PathBuf> {
-    [".gitconfig", ".config/git/config"]
-        .iter()
-        .filter_map(|name| home.join(name).canonicalize().ok())
-        .find(|file| file.is_file())
-}
-
 /// Returns the variables with which git works in the sandbox.
 ///
 /// Files of other owners are the rule there, and a configuration file that can be seen but not read
 /// would be fatal to git. A command that may write the git folder executes no hook, monitor, editor
 /// or signing program, and enters no submodule.
-fn git_variables(
-    access: GitAccess,
-    namespaces: bool,
-    own_config: Option<&Path>,
-    ignoring: &BTreeSet<Vec<u8>>,
-) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn git_variables(access: GitAccess, namespaces: bool, roots: &Roots) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut settings = vec![("safe.directory", "*")];
     let mut keys = Vec::new();
     let mut variables: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut set = |name: &str, value: &[u8]| variables.push((name.into(), value.into()));
     if namespaces {
         settings.push(("core.excludesFile", "/.prowess/excludes"));
-        if let Some(file) = own_config {
-            set("GIT_CONFIG_GLOBAL", &bytes(file));
+        if roots
+            .own_git
+            .files
+            .iter()
+            .any(|(path, _)| path == Path::new(CONFIG))
+        {
+            set("GIT_CONFIG_GLOBAL", CONFIG.as_bytes());
         }
     } else {
         set("GIT_CONFIG_GLOBAL", b"/dev/null");
@@ -423,6 +413,7 @@ fn git_variables(
             ("core.fsmonitor", "false"),
             ("commit.gpgSign", "false"),
             ("tag.gpgSign", "false"),
+            ("tag.forceSignAnnotated", "false"),
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
             // Git must not enter a repository that is in the working tree: its filters would run.
@@ -431,7 +422,7 @@ fn git_variables(
             ("status.submoduleSummary", "false"),
             ("submodule.recurse", "false"),
         ]);
-        let ignoring = ignoring.iter();
+        let ignoring = roots.ignoring.iter();
         keys.extend(ignoring.map(|name| [b"submodule.", &**name, b".ignore"].concat()));
     }
     let settings = settings.into_iter();

@@ -18,6 +18,7 @@ prowess_test::tests! {
     git_reads_without_namespaces
     checked_git_commands_write_the_repository
     identity_of_a_commit_comes_from_the_home_folder
+    own_settings_of_git_are_honoured
     only_checked_git_commands_write_the_repository
     filter_of_a_repository_cannot_redirect_git
     adding_everything_adds_no_placeholder
@@ -430,6 +431,38 @@ fn identity_of_a_commit_comes_from_the_home_folder() {
     // Other commands do not see the file.
     let other = project.place.run("cat \"$HOME/.gitconfig\"");
     assert!(!other.success());
+}
+
+/// Ignore files and included files of the person have the same meaning as outside.
+fn own_settings_of_git_are_honoured() {
+    let project = Project::new(false);
+    for name in ["user.name", "user.email"] {
+        project.git(&["config", "--unset", name]);
+    }
+    let home = project.home();
+    let put = |name: &str, text: &str| std::fs::write(home.join(name), text).unwrap();
+    let text = format!(
+        "[core]\n excludesFile = ~/.ignored\n[tag]\n forceSignAnnotated = true\n\
+         [user]\n name = From Home\n email = home@example.org\n\
+         [includeIf \"gitdir:{}/\"]\n path = ~/.work\n[includeIf \"gitdir:/other/\"]\n path = ~/.other\n",
+        project.work().display()
+    );
+    put(".gitconfig", &text);
+    put(".ignored", ".env\n*.key\n");
+    put("work", "[user]\n email = work@example.org\n");
+    std::os::unix::fs::symlink("work", home.join(".work")).unwrap();
+    put(".other", "[user]\n email = other@example.org\n");
+    project.write(".env", "SECRET\n");
+    project.write("a.key", "SECRET\n");
+    project.write("new", "x\n");
+    for line in ["git add -A", "git commit -q -m two", "git tag -m text v1"] {
+        let outcome = project.place.run(line);
+        assert!(outcome.success(), "{line}: {outcome:?}");
+    }
+    assert_eq!(
+        project.git(&["show", "--format=%an %ae", "--name-only", "HEAD"]),
+        "From Home work@example.org\n\nfile\nnew\n"
+    );
 }
 
 fn only_checked_git_commands_write_the_repository() {
