@@ -125,6 +125,8 @@ pub(super) struct Git {
     pub(super) inspected: Vec<Inspected>,
     /// Notes for the record of the run.
     pub(super) notes: Vec<Note>,
+    /// The working trees of each git folder.
+    trees: Vec<(PathBuf, Vec<PathBuf>)>,
     /// The common folders whose working trees are known.
     commons: BTreeSet<PathBuf>,
     left: Budget,
@@ -314,6 +316,7 @@ impl Git {
         let named = named.map(|entry| real(&own.join(entry.path())));
         let trees: BTreeSet<PathBuf> = named.chain([folder.to_owned()]).collect();
         let trees: Vec<PathBuf> = trees.into_iter().collect();
+        self.trees.push((own.clone(), trees.clone()));
         let is_around = |tree: &Path| writable.iter().any(|root| root.starts_with(tree));
         let is_inspected = trees
             .iter()
@@ -538,8 +541,12 @@ impl Git {
         let excludes = excludes.filter(|it| it.key == "core.excludesfile");
         let excludes = excludes.map(|it| folder.join(it.path()));
         self.excludes = excludes.take(1).collect();
+        let own = real(own);
+        let others = self.trees.iter().filter(|(of, _)| *of == own);
+        let others = others.flat_map(|(_, trees)| trees);
         self.written = Some(Written {
             tree: bytes(folder),
+            others: others.filter(|it| *it != folder).map(bytes).collect(),
             own: bytes(own),
             common: bytes(common),
             hash: hash_length(&settings),

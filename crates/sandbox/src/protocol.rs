@@ -68,8 +68,10 @@ pub(crate) struct Spec {
 /// A repository that the command may write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
-    /// Its working tree.
+    /// The working tree of the command.
     pub(crate) tree: Bytes,
+    /// The other working trees of the same index, which a `.git` file in each of them names.
+    pub(crate) others: Vec<Bytes>,
     /// The folder with its index.
     pub(crate) own: Bytes,
     /// The folder with its submodules.

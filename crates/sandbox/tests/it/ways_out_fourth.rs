@@ -9,7 +9,7 @@ use prowess_test::wait_until;
 
 use crate::git::Project;
 use crate::support::{Place, in_role, mode, strong_sets};
-use crate::ways_out::{REPOSITORY, open_up, run_outside};
+use crate::ways_out::{REPOSITORY, open_up, run_outside, separate, submodule};
 
 prowess_test::tests! {
     repository_from_an_earlier_run_does_not_replace_a_file
@@ -18,6 +18,7 @@ prowess_test::tests! {
     links_in_protected_folders_elsewhere_are_followed
     hooks_of_the_main_tree_that_are_links_are_followed
     settings_in_a_home_folder_that_is_the_project_are_protected
+    submodule_in_another_tree_of_the_same_index_is_found
 }
 
 /// Returns `true` if the person's next commit executes what was planted.
@@ -252,4 +253,28 @@ fn settings_in_a_home_folder_that_is_the_project_are_protected() {
             }
         }
     }
+}
+
+/// A second `.git` file names the git folder, and git runs there: the submodule of the branch is in
+/// the person's working tree.
+fn submodule_in_another_tree_of_the_same_index_is_found() {
+    let mut project = Project::new(true);
+    project.git(&["commit", "-q", "-a", "-m", "second"]);
+    project.git(&["switch", "-q", "-c", "feature"]);
+    submodule(&project, "sub", false);
+    project.git(&["commit", "-q", "-m", "submodule"]);
+    project.git(&["switch", "-q", "main"]);
+    separate(&project, "store");
+    project.grant(true);
+    let script = format!(
+        "{REPOSITORY}mkdir evil; echo \"gitdir: $PWD/store\" > evil/.git; cp file evil; plant sub"
+    );
+    project.script(&project.fill(&script));
+    project.place.profile.cwd = project.work().join("evil");
+    let outcome = project.place.run("git switch feature");
+    let is_noted =
+        |note: &Note| matches!(note, Note::IndexRestored { path } if path.ends_with("sub"));
+    assert!(outcome.notes.iter().any(is_noted), "{outcome:?}");
+    assert!(!outcome.success(), "{outcome:?}");
+    assert!(!project.is_planted(), "{outcome:?}");
 }
