@@ -30,6 +30,7 @@ mod error;
 mod git;
 mod git_config;
 mod git_index;
+mod git_preview;
 mod granted_paths;
 mod helper;
 mod host_loop;

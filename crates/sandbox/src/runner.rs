@@ -164,7 +164,19 @@ impl Runner {
             git: GitAccess::for_command(command.value(), edits),
             ..profile.clone()
         };
-        let mut outcome = self.run_plan(&command.value().plan, profile, options)?;
+        let plan = &command.value().plan;
+        if profile.git == GitAccess::Write && profile.strength != Strength::Off {
+            let (readable, writable) = (canonical(&profile.readable), canonical(&profile.writable));
+            let granted = Granted {
+                cwd: &real(&profile.cwd),
+                readable: &readable,
+                writable: &writable,
+            };
+            if let Some((tree, _)) = granted.own(profile.git) {
+                self.preview(plan, profile, tree, options.cancel)?;
+            }
+        }
+        let mut outcome = self.run_plan(plan, profile, options)?;
         outcome.approved_by = command.by().into();
         Ok(outcome)
     }

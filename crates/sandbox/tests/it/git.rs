@@ -23,6 +23,7 @@ prowess_test::tests! {
     filter_of_a_repository_cannot_redirect_git
     adding_everything_adds_no_placeholder
     placeholders_are_not_recorded_whatever_the_project_ignores
+    git_commands_that_change_protected_files_do_not_begin
     linked_worktrees_and_submodules_work
     what_tools_execute_later_cannot_be_changed
     protected_link_does_not_close_the_project
@@ -539,6 +540,62 @@ fn placeholders_are_not_recorded_whatever_the_project_ignores() {
         let recorded = project.git(&["show", "--format=", "--name-only"]);
         assert_eq!(recorded, ".gitignore\nfile\n");
     }
+}
+
+/// Git would end successfully, and the next commit would revert the protected files.
+fn git_commands_that_change_protected_files_do_not_begin() {
+    let project = Project::new(true);
+    project.write("AGENTS.md", "one\n");
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-q", "-m", "second"]);
+    project.git(&["switch", "-q", "-c", "harmless"]);
+    project.write("file", "three\n");
+    project.git(&["commit", "-q", "-a", "-m", "harmless"]);
+    project.git(&["switch", "-q", "-c", "other"]);
+    project.write("AGENTS.md", "two\n");
+    project.write(".envrc", "two\n");
+    project.write(".vscode/tasks.json", "{}\n");
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-q", "-m", "other"]);
+    project.git(&["update-ref", "refs/remotes/origin/remote", "other"]);
+    project.git(&["switch", "-q", "main"]);
+    project.write("AGENTS.md", "stashed\n");
+    project.git(&["stash", "-q"]);
+    let head = || project.git(&["symbolic-ref", "HEAD"]) + &project.git(&["status", "--short"]);
+    let before = head();
+    let files = "`.envrc`, `.vscode/tasks.json`, `AGENTS.md`";
+    for (line, names) in [
+        ("git switch other", files),
+        ("git switch -c new other", files),
+        ("git switch --detach other", files),
+        ("git switch -", files),
+        ("git switch --orphan new", "`AGENTS.md`"),
+        ("git switch remote", files),
+        ("git stash pop", "`AGENTS.md`"),
+    ] {
+        let error = project.place.try_run(line).unwrap_err().to_string();
+        assert!(
+            error.contains(names) && error.contains(line),
+            "{line}: {error}"
+        );
+        assert_eq!(head(), before, "{line}");
+    }
+    let error = project
+        .place
+        .try_run("git stash -u")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("placeholders"), "{error}");
+    for line in ["git switch harmless", "git switch -", "git switch -c new"] {
+        let outcome = project.place.run(line);
+        assert!(outcome.success(), "{line}: {outcome:?}");
+        assert_eq!(project.git(&["status", "--short"]), "", "{line}");
+    }
+    project.write("AGENTS.md", "changed\n");
+    let error = project.place.try_run("git stash").unwrap_err().to_string();
+    assert!(error.contains("`AGENTS.md`"), "{error}");
+    project.write("file", "changed\n");
+    assert!(project.place.run("git stash push file").success());
 }
 
 fn linked_worktrees_and_submodules_work() {
