@@ -1,6 +1,7 @@
 //! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
@@ -23,6 +24,9 @@ const MOST_SIBLINGS: usize = 4096;
 /// Levels and number of folders outside of the project in which links are followed.
 const MAX_DEPTH_OUTSIDE: usize = 3;
 const MAX_OUTSIDE: usize = 5_000;
+
+/// Most files among which the other names of a protected file are looked for.
+const MAX_SEARCHED: usize = 200_000;
 
 /// Folders of a git folder that contain only data.
 const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
@@ -112,6 +116,27 @@ impl Searched {
             folder,
             depth,
             is_inside,
+        }
+    }
+}
+
+/// Protected files that have several names.
+#[derive(Debug, Default)]
+struct Shared {
+    /// One name of each, by device and inode.
+    files: BTreeMap<(u64, u64), PathBuf>,
+    inodes: BTreeSet<u64>,
+}
+
+impl Shared {
+    fn add(&mut self, path: &Path) {
+        if let Ok(facts) = path.symlink_metadata()
+            && facts.is_file()
+            && facts.nlink() > 1
+        {
+            self.inodes.insert(facts.ino());
+            self.files
+                .insert((facts.dev(), facts.ino()), path.to_owned());
         }
     }
 }
@@ -257,9 +282,17 @@ impl Roots {
         }
         let mut linked = BTreeSet::new();
         if !writable.is_empty() {
-            let (targets, unsearched) = roots.protect_inner_links(searched, &writable);
+            let mut shared = Shared::default();
+            for searched in &searched {
+                shared.add(&searched.folder);
+            }
+            let (targets, unsearched) = roots.protect_inner_links(searched, &writable, &mut shared);
             linked = targets;
             unknown.extend(unsearched);
+            for protected in &roots.protected {
+                shared.add(&protected.path);
+            }
+            roots.protect_other_names(&shared, &writable);
         }
         roots.protected.retain(|it| within(&it.path, &writable));
         roots
@@ -335,6 +368,7 @@ impl Roots {
         &mut self,
         elsewhere: Vec<Searched>,
         writable: &[PathBuf],
+        shared: &mut Shared,
     ) -> (BTreeSet<PathBuf>, Vec<Unknown>) {
         let mut linked = BTreeSet::new();
         let folders = self.protected.iter().filter(|it| !it.link);
@@ -383,6 +417,7 @@ impl Roots {
                 }
             };
             let is_git_folder = entries.iter().any(|entry| entry.file_name() == "HEAD");
+            let is_hooks = folder.ends_with("hooks");
             for entry in entries {
                 let (name, path) = (entry.file_name(), entry.path());
                 let is_named = |names: &[&str]| names.iter().any(|data| name == *data);
@@ -407,6 +442,8 @@ impl Roots {
                     }
                     let links = links.into_iter().filter(|link| within(link, writable));
                     self.protect(links, Guard::File, true, true);
+                } else if kind.is_file() && (searched.is_inside || is_git_folder || is_hooks) {
+                    shared.add(&path);
                 } else if kind.is_dir()
                     && searched.depth > 0
                     && !is_named(git::SKIPPED)
@@ -421,6 +458,38 @@ impl Roots {
             }
         }
         (linked, unknown)
+    }
+
+    /// Protects the other names in writable folders of files that have several: a command that writes
+    /// to one of them changes the protected file.
+    fn protect_other_names(&mut self, shared: &Shared, writable: &[PathBuf]) {
+        if shared.files.is_empty() {
+            return;
+        }
+        let mut todo: Vec<PathBuf> = writable.to_vec();
+        let mut left = MAX_SEARCHED;
+        while let Some(folder) = todo.pop() {
+            for entry in on_disk::entries(&folder).unwrap_or_default() {
+                let Some(less) = left.checked_sub(1) else {
+                    let why = "it has another name, and the project has too many files to find it";
+                    let paths = shared.files.values();
+                    self.notes.extend(paths.map(|path| Note::Unprotected {
+                        path: path.clone(),
+                        why: why.into(),
+                    }));
+                    return;
+                };
+                left = less;
+                if shared.inodes.contains(&entry.ino())
+                    && let Ok(facts) = entry.metadata()
+                    && shared.files.contains_key(&(facts.dev(), facts.ino()))
+                {
+                    self.protect([entry.path()], Guard::File, true, false);
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    todo.push(entry.path());
+                }
+            }
+        }
     }
 
     /// Grants more paths for reading.

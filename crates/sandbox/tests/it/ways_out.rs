@@ -181,6 +181,18 @@ const WAYS: &[Way] = &[
         script: "cp h scripts/hook; mv scripts s; mkdir scripts; cp h scripts/hook",
     },
     Way {
+        name: "a hook that has another name",
+        prepare: |project| {
+            project.write("scripts/a/b/c/d/e/hook", "#!/bin/sh\n");
+            let script = project.work().join("scripts/a/b/c/d/e/hook");
+            mode(&script, 0o777);
+            std::fs::create_dir_all(project.work().join(".git/hooks")).unwrap();
+            let hook = project.work().join(".git/hooks/post-index-change");
+            std::fs::hard_link(script, hook).unwrap();
+        },
+        script: "cat h > scripts/a/b/c/d/e/hook",
+    },
+    Way {
         name: "a configuration file that is a link",
         prepare: |project| {
             std::fs::create_dir(project.work().join("conf")).unwrap();

@@ -19,6 +19,7 @@ prowess_test::tests! {
     hooks_of_the_main_tree_that_are_links_are_followed
     settings_in_a_home_folder_that_is_the_project_are_protected
     submodule_in_another_tree_of_the_same_index_is_found
+    other_names_of_protected_files_are_protected
 }
 
 /// Returns `true` if the person's next commit executes what was planted.
@@ -277,4 +278,32 @@ fn submodule_in_another_tree_of_the_same_index_is_found() {
     assert!(outcome.notes.iter().any(is_noted), "{outcome:?}");
     assert!(!outcome.success(), "{outcome:?}");
     assert!(!project.is_planted(), "{outcome:?}");
+}
+
+/// A start-up file and a hook of another working tree are hard links to files of the project.
+fn other_names_of_protected_files_are_protected() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        let tree = project.place.here().join("tree");
+        project.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+        let hooks = project.work().join(".git/hooks");
+        std::fs::create_dir_all(&hooks).unwrap();
+        std::fs::create_dir(tree.join("sub")).unwrap();
+        for (name, other) in [
+            ("sub/hook", hooks.join("pre-commit")),
+            ("sub/bashrc", project.home().join(".bashrc")),
+            ("sub/plain", project.home().join("plain")),
+        ] {
+            std::fs::write(tree.join(name), "before\n").unwrap();
+            std::fs::hard_link(tree.join(name), other).unwrap();
+        }
+        open_up(&tree);
+        project.grant_in(&tree, true);
+        project.place = project.place.without(lacking);
+        let outcome = project.script("for f in hook bashrc plain; do echo x >> sub/$f; done");
+        let read = |name: &str| std::fs::read_to_string(tree.join("sub").join(name)).unwrap();
+        assert_eq!(read("hook"), "before\n", "{set}: {outcome:?}");
+        assert_eq!(read("bashrc"), "before\n", "{set}: {outcome:?}");
+        assert_eq!(read("plain"), "before\nx\n", "{set}: {outcome:?}");
+    }
 }
