@@ -386,6 +386,7 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".config/lefthook.json",
     ".hg/",
     ".jj/",
+    ".sl/",
     ".github/workflows/",
     // Agents.
     ".agents/",
@@ -410,6 +411,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".junie/",
     ".augment/",
     ".crush/",
+    ".copilot/",
+    ".planck/",
+    ".rules",
+    ".github/chatmodes/",
     ".github/instructions/",
     ".github/prompts/",
     ".github/agents/",
@@ -429,6 +434,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     "CLAUDE.md",
     "CLAUDE.local.md",
     "GEMINI.md",
+    "QWEN.md",
+    "WARP.md",
     // Editors.
     ".vscode/",
     ".idea/",
@@ -467,10 +474,12 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".yarn/",
     ".pnpmfile.cjs",
     ".bazelrc",
+    ".mvn/",
 ];
 
 /// Names of the same kind that are read-only in every subfolder that has them, as far as the sandbox
-/// looks for repositories. A name that begins with `*` is the end of a name.
+/// looks for repositories. A name that begins with `*` is the end of a name, which counts at the top of
+/// a project too.
 pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     ".vscode",
     ".idea",
@@ -484,6 +493,9 @@ pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     "CLAUDE.md",
     "GEMINI.md",
     "*.code-workspace",
+    "*.agent.md",
+    "*.skilled_crew.yaml",
+    "*.skilled_crew.yml",
 ];
 
 /// The file that makes a folder with [`GIT_STORES`] a git folder, in which git executes what
@@ -551,6 +563,9 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     ".codex/",
     ".gemini/",
     ".cursor/",
+    ".copilot/",
+    ".opencode/",
+    ".planck/",
     ".vscode-server/",
     "bin/",
     // What interpreters, version managers and build tools load.
@@ -653,6 +668,8 @@ pub const KEYS_IN_HOME: &[&str] = &[
     ".codex/auth.json",
     ".gemini/oauth_creds.json",
     ".gemini/google_accounts.json",
+    ".qwen/oauth_creds.json",
+    ".config/goose/secrets.yaml",
     ".local/share/opencode/auth.json",
     ".config/opencode/auth.json",
     ".cursor/mcp.json",

@@ -435,7 +435,7 @@ impl Git {
                         self.protected.push((included.clone(), Guard::File));
                         todo.push(included);
                     }
-                    "core.hookspath" => {
+                    "core.hookspath" | "init.templatedir" => {
                         let path = folder.join(entry.path());
                         self.protected.push((path, Guard::Folder));
                     }
@@ -721,7 +721,7 @@ impl Nested {
                 if is_repository && folder != root {
                     found.repositories.insert(folder.clone());
                 }
-                if depth > 0 && is_setting(&name) {
+                if is_setting(&name, depth == 0) {
                     found.settings.push(entry.path());
                 }
                 if depth == MAX_DEPTH || SKIPPED.iter().any(|skipped| name == *skipped) {
@@ -745,12 +745,13 @@ impl Nested {
     }
 }
 
-fn is_setting(name: &OsStr) -> bool {
+/// Returns `true` for the name of a setting. At the top of a project, the profile names all others.
+fn is_setting(name: &OsStr, is_top: bool) -> bool {
     PROTECTED_IN_SUBFOLDERS.iter().any(|setting| {
         let name = name.as_encoded_bytes();
         match setting.strip_prefix('*') {
             Some(end) => name.ends_with(end.as_bytes()),
-            None => name == setting.as_bytes(),
+            None => !is_top && name == setting.as_bytes(),
         }
     })
 }

@@ -20,6 +20,7 @@ prowess_test::tests! {
     settings_in_a_home_folder_that_is_the_project_are_protected
     submodule_in_another_tree_of_the_same_index_is_found
     other_names_of_protected_files_are_protected
+    agent_files_are_protected
 }
 
 /// Returns `true` if the person's next commit executes what was planted.
@@ -306,4 +307,27 @@ fn other_names_of_protected_files_are_protected() {
         assert_eq!(read("bashrc"), "before\n", "{set}: {outcome:?}");
         assert_eq!(read("plain"), "before\nx\n", "{set}: {outcome:?}");
     }
+}
+
+/// `prowess agent list` reads them.
+fn agent_files_are_protected() {
+    const FILES: &[&str] = &[
+        "agents/a.agent.md",
+        ".copilot/agents/a.agent.md",
+        ".planck/teams/a/TEAM.json",
+        "top.skilled_crew.yaml",
+        "sub/crew.skilled_crew.yml",
+    ];
+    let project = Project::new(true);
+    for file in FILES {
+        project.write(file, "before\n");
+    }
+    let script = format!("for f in {}; do echo x >> $f; done", FILES.join(" "));
+    let outcome = project.script(&script);
+    for file in FILES {
+        let text = std::fs::read_to_string(project.work().join(file)).unwrap();
+        assert_eq!(text, "before\n", "{file}: {outcome:?}");
+    }
+    project.script("mkdir agents; echo x > agents/code.py");
+    assert!(project.work().join("agents/code.py").exists());
 }
