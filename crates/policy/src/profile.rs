@@ -56,6 +56,9 @@ pub struct Profile {
     /// Files and folders that stay unreadable although a readable folder contains them: keys. They
     /// cannot be created either. A path that ends in `/` is a folder.
     pub hidden: Vec<PathBuf>,
+    /// The home folder of the user. If the command may write all of it, every name there that begins
+    /// with a dot is unwritable. Absolute.
+    pub home: Option<PathBuf>,
     /// Access to the git folder of the repository it starts in.
     pub git: GitAccess,
     /// Allows the network.
@@ -72,8 +75,11 @@ pub enum GitAccess {
     /// Read-only.
     #[default]
     Read,
-    /// Writable, except for what makes git execute something: hooks, configuration, attributes,
-    /// pointers to other folders.
+    /// The git folder is writable, except for what makes git execute something: hooks, configuration,
+    /// attributes, pointers to other folders. Nothing else is writable, so that no placeholder can be
+    /// recorded.
+    Record,
+    /// As [`Record`](Self::Record), and the working tree is writable too.
     Write,
 }
 
@@ -81,8 +87,8 @@ impl GitAccess {
     /// Returns the access that a checked command needs.
     ///
     /// Only one plain `git add`, `commit`, `stash`, `switch` or `tag` may write, with options that
-    /// neither execute a program nor name another repository. The last two change files in the
-    /// working tree as well, so they need a project that is writable.
+    /// neither execute a program nor name another repository. `stash` and `switch` change files in
+    /// the working tree as well, so they need a project that is writable.
     pub fn for_command(command: &Command, edits: bool) -> Self {
         let Plan::Words(words) = &command.plan else {
             return Self::Read;
@@ -91,12 +97,12 @@ impl GitAccess {
         let ["git", subcommand, arguments @ ..] = words.as_slice() else {
             return Self::Read;
         };
-        let options = match *subcommand {
-            "add" => GIT_ADD,
-            "commit" => GIT_COMMIT,
-            "tag" => GIT_TAG,
-            "switch" if edits => GIT_SWITCH,
-            "stash" if edits => GIT_STASH,
+        let (options, access) = match *subcommand {
+            "add" => (GIT_ADD, Self::Record),
+            "commit" => (GIT_COMMIT, Self::Record),
+            "tag" => (GIT_TAG, Self::Record),
+            "switch" if edits => (GIT_SWITCH, Self::Write),
+            "stash" if edits => (GIT_STASH, Self::Write),
             _ => return Self::Read,
         };
         let mut arguments = arguments.iter().copied();
@@ -114,7 +120,7 @@ impl GitAccess {
                 None => return Self::Read,
             }
         }
-        Self::Write
+        access
     }
 }
 
@@ -380,6 +386,7 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".config/lefthook.json",
     ".hg/",
     ".jj/",
+    ".sl/",
     ".github/workflows/",
     // Agents.
     ".agents/",
@@ -405,6 +412,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".junie/",
     ".augment/",
     ".crush/",
+    ".copilot/",
+    ".planck/",
+    ".rules",
+    ".github/chatmodes/",
     ".github/instructions/",
     ".github/prompts/",
     ".github/agents/",
@@ -424,6 +435,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     "CLAUDE.md",
     "CLAUDE.local.md",
     "GEMINI.md",
+    "QWEN.md",
+    "WARP.md",
     // Editors.
     ".vscode/",
     ".idea/",
@@ -462,10 +475,12 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".yarn/",
     ".pnpmfile.cjs",
     ".bazelrc",
+    ".mvn/",
 ];
 
 /// Names of the same kind that are read-only in every subfolder that has them, as far as the sandbox
-/// looks for repositories. A name that begins with `*` is the end of a name.
+/// looks for repositories. A name that begins with `*` is the end of a name, which counts at the top of
+/// a project too.
 pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     ".vscode",
     ".idea",
@@ -479,6 +494,9 @@ pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     "CLAUDE.md",
     "GEMINI.md",
     "*.code-workspace",
+    "*.agent.md",
+    "*.skilled_crew.yaml",
+    "*.skilled_crew.yml",
 ];
 
 /// The file that makes a folder with [`GIT_STORES`] a git folder, in which git executes what
@@ -550,6 +568,9 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     ".opencode/",
     ".planck/",
     ".cursor/",
+    ".copilot/",
+    ".opencode/",
+    ".planck/",
     ".vscode-server/",
     "bin/",
     // What interpreters, version managers and build tools load.
@@ -589,17 +610,21 @@ pub fn runs_later(path: &Path, home: &Path) -> bool {
         PROTECTED_IN_SUBFOLDERS,
         PROTECTED_IN_HOME,
     ];
-    let is_setting = path
-        .strip_prefix(home)
-        .ok()
-        .filter(|_| home.is_absolute())
-        .and_then(|inner| inner.components().next()?.as_os_str().to_str())
-        .is_some_and(|name| name.starts_with('.'));
-    is_setting
+    is_home_setting(path, home)
         || (0..names.len()).any(|from| {
             let mut listed = lists.iter().copied().flatten();
             listed.any(|listed| is_listed(&names[from..], listed))
         })
+}
+
+/// Returns `true` if a path is in the home folder, below a name that begins with a dot: programs read
+/// their settings there.
+pub fn is_home_setting(path: &Path, home: &Path) -> bool {
+    let inner = path.strip_prefix(home).ok();
+    inner
+        .filter(|_| home.is_absolute())
+        .and_then(|inner| inner.components().next())
+        .is_some_and(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 /// Paths in a home folder with keys and private data: unreadable. A name that ends in `/` is a folder.
@@ -648,6 +673,8 @@ pub const KEYS_IN_HOME: &[&str] = &[
     ".codex/auth.json",
     ".gemini/oauth_creds.json",
     ".gemini/google_accounts.json",
+    ".qwen/oauth_creds.json",
+    ".config/goose/secrets.yaml",
     ".local/share/opencode/auth.json",
     ".config/opencode/auth.json",
     ".cursor/mcp.json",
@@ -693,6 +720,7 @@ impl Profile {
             .extend(below(&setting.home, PROTECTED_IN_HOME));
         // A skill that rewrites itself would be another skill than the one that was trusted.
         profile.protected.extend(setting.skill.clone());
+        profile.home = Some(setting.home.clone()).filter(|home| home.is_absolute());
         profile.hidden = below(&setting.home, KEYS_IN_HOME);
         profile.hidden.extend(setting.ours.iter().cloned());
         profile
@@ -714,6 +742,7 @@ impl Profile {
             writable: Vec::new(),
             protected: Vec::new(),
             hidden: Vec::new(),
+            home: None,
             git: GitAccess::Read,
             network: false,
             environment: Vec::new(),
@@ -818,10 +847,14 @@ mod tests {
             &["git", "stash", "pop"],
         ];
         for words in allowed {
-            assert_eq!(git(words, true), GitAccess::Write, "{words:?}");
+            let access = match words[1] {
+                "stash" | "switch" => GitAccess::Write,
+                _ => GitAccess::Record,
+            };
+            assert_eq!(git(words, true), access, "{words:?}");
         }
         for words in [&["git", "add", "."][..], &["git", "commit", "-m", "x"]] {
-            assert_eq!(git(words, false), GitAccess::Write, "{words:?}");
+            assert_eq!(git(words, false), GitAccess::Record, "{words:?}");
         }
         for words in [&["git", "stash"][..], &["git", "switch", "x"]] {
             assert_eq!(git(words, false), GitAccess::Read, "{words:?}");

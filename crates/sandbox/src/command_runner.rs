@@ -78,6 +78,7 @@ fn noted(mut errors: CommandOutput, notes: &[Note]) -> CommandOutput {
 fn is_for_model(note: &Note) -> bool {
     match note {
         Note::Removed { .. }
+        | Note::NotRemoved { .. }
         | Note::IndexRestored { .. }
         | Note::IndexNotRestored { .. }
         | Note::Added { .. }
@@ -86,7 +87,9 @@ fn is_for_model(note: &Note) -> bool {
         | Note::PathFolderLeftOut { .. }
         | Note::NotThere { .. }
         | Note::Unprotected { .. }
+        | Note::NotWritable { .. }
         | Note::HomeGranted { .. }
+        | Note::InPlaceOfFile { .. }
         | Note::SharedProc
         | Note::ProcessesUnlimited
         | Note::Survivors(_) => false,

@@ -68,6 +68,14 @@ pub enum ExecError {
         /// The reason.
         why: Box<str>,
     },
+    /// A git command would do what it cannot do in the sandbox, or only in part.
+    #[error("`{command}` was not started: {why}")]
+    GitRefused {
+        /// The command.
+        command: Box<str>,
+        /// The reason.
+        why: Box<str>,
+    },
     /// Another run that may write in the same folder did not end in time.
     #[error(
         "another command that may write is running in `{}`{}; wait until it ends",

@@ -4,16 +4,14 @@
 //! `git status` executes outside of the sandbox. So all of `.git` is read-only, and stays absent
 //! where it is absent. The same holds for every place that the index of a repository names as a
 //! submodule, because git enters it, and for files that the configuration of a repository names. A
-//! checked git command ([`GitAccess::Write`]) may write the rest of the one repository that it runs
+//! checked git command ([`GitAccess::Record`]) may write the rest of the one repository that it runs
 //! in.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use prowess_policy::profile::{
     GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_SUBFOLDERS,
@@ -22,13 +20,13 @@ use prowess_shell::programs::git_setting_runs;
 
 use crate::bounded_read::bounded_read;
 use crate::git_config::{self, Entry};
-use crate::git_index;
+use crate::git_index::{self, Tracked};
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, real};
-use crate::helper::move_away;
+use crate::helper::place_id;
 use crate::on_disk::{self, Kind, Unknown, exists};
 use crate::outcome::Note;
-use crate::protocol::{Written, bytes};
+use crate::protocol::{Inspected, Written, bytes};
 
 /// Depth below a writable root down to which repositories are looked for.
 pub(crate) const MAX_DEPTH: usize = 4;
@@ -77,21 +75,6 @@ const MAX_INSPECTED: usize = 200_000;
 /// Bytes of configuration files and indexes that are read for one run.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The time by which the clock of a file system may be behind.
-const CLOCK_STEP: Duration = Duration::from_millis(20);
-
-/// A working tree in a writable folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WorkTree {
-    folder: PathBuf,
-    own: PathBuf,
-    hash: u8,
-    /// The submodules of its index.
-    links: BTreeSet<PathBuf>,
-    /// The command may write its git folder.
-    is_written: bool,
-}
-
 /// The work that is left for one run. Files of a repository decide how much there is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
@@ -128,14 +111,22 @@ pub(super) struct Git {
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
     pub(super) protected: Vec<(PathBuf, Guard)>,
+    /// Git folders outside of the writable folders, in which links are followed.
+    pub(super) followed: Vec<PathBuf>,
     /// Files and folders that could not be read, so that paths to protect may be missing.
     pub(super) unknown: Vec<Unknown>,
     /// The repository that the command may write.
     pub(super) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(super) ignoring: BTreeSet<Vec<u8>>,
-    /// The working trees in writable folders.
-    pub(super) trees: Vec<WorkTree>,
+    /// The ignore file that the configuration of that repository names.
+    pub(super) excludes: Vec<PathBuf>,
+    /// The repositories that are inspected after the run.
+    pub(super) inspected: Vec<Inspected>,
+    /// Notes for the record of the run.
+    pub(super) notes: Vec<Note>,
+    /// The working trees of each git folder.
+    trees: Vec<(PathBuf, Vec<PathBuf>)>,
     /// The common folders whose working trees are known.
     commons: BTreeSet<PathBuf>,
     left: Budget,
@@ -302,8 +293,13 @@ impl Git {
         let own = real(&own);
         let common = real(&common(&own));
         for git_folder in [&own, &common] {
-            if within(git_folder, writable) && !opened.folders.contains(git_folder) {
+            if opened.folders.contains(git_folder) {
+                continue;
+            }
+            if within(git_folder, writable) {
                 self.protect_git_folder(git_folder, writable);
+            } else {
+                self.followed.push(git_folder.clone());
             }
         }
         if self.commons.insert(common.clone()) {
@@ -315,8 +311,22 @@ impl Git {
         )?;
         let is_ours = within(folder, writable);
         let hash = hash_length(&settings);
-        let tree = Some(folder).filter(|_| opened.is_own);
-        let places = match git_index::places(&own, hash.into(), tree) {
+        // The working tree is usually the folder, but the configuration can name another one.
+        let named = settings.iter().filter(|it| it.key == "core.worktree");
+        let named = named.map(|entry| real(&own.join(entry.path())));
+        let trees: BTreeSet<PathBuf> = named.chain([folder.to_owned()]).collect();
+        let trees: Vec<PathBuf> = trees.into_iter().collect();
+        self.trees.push((own.clone(), trees.clone()));
+        let is_around = |tree: &Path| writable.iter().any(|root| root.starts_with(tree));
+        let is_inspected = trees
+            .iter()
+            .any(|tree| within(tree, writable) || is_around(tree));
+        let tracked = Tracked {
+            trees: &trees,
+            inside: (!opened.is_own).then_some(writable),
+        };
+        let tracked = Some(tracked).filter(|_| opened.is_own || is_inspected);
+        let places = match git_index::places(&own, hash.into(), tracked) {
             Ok(places) => places,
             // A repository around the project that belongs to another user cannot be used either.
             Err(error)
@@ -331,28 +341,32 @@ impl Git {
                 return Err(Unknown::new(own.join("index"), why));
             }
         };
-        if let Some(path) = places.replaced.into_iter().next() {
+        if let Some(path) = places.replaced.first().filter(|_| opened.is_own) {
             let why = "it is a repository in the place of a tracked file, and git would enter it; \
                        move it away";
             return Err(Unknown::new(path, why));
         }
-        let count = places.links.len() + places.sparse.len();
+        let count = places.links.len() + places.sparse.len() + places.replaced.len();
         if !self.left.read(places.bytes) || !self.left.inspect(count) {
             return Err(too_much(own.join("index")));
         }
-        if is_ours {
-            self.trees.push(WorkTree {
-                folder: folder.to_owned(),
-                own: own.clone(),
+        for path in &places.replaced {
+            // A killed run may have left it. It must not change either.
+            self.notes.push(Note::InPlaceOfFile { path: path.clone() });
+            todo.push(path.clone());
+        }
+        if is_inspected {
+            let replaced = places.replaced.iter();
+            self.inspected.push(Inspected {
+                own: bytes(&own),
                 hash,
-                links: places.links.clone(),
+                trees: trees.iter().map(bytes).collect(),
+                writable: writable.iter().map(bytes).collect(),
+                links: places.links.iter().map(bytes).collect(),
+                replaced: replaced.map(|path| (bytes(path), place_id(path))).collect(),
                 is_written: opened.is_own,
             });
         }
-        // The working tree is usually the folder, but the configuration can name another one.
-        let named = settings.iter().filter(|it| it.key == "core.worktree");
-        let named = named.map(|entry| real(&own.join(entry.path())));
-        let trees: BTreeSet<PathBuf> = named.chain([folder.to_owned()]).collect();
         for tree in trees {
             for place in &places.links {
                 self.protect_submodule(tree.join(place), todo);
@@ -421,7 +435,7 @@ impl Git {
                         self.protected.push((included.clone(), Guard::File));
                         todo.push(included);
                     }
-                    "core.hookspath" => {
+                    "core.hookspath" | "init.templatedir" => {
                         let path = folder.join(entry.path());
                         self.protected.push((path, Guard::Folder));
                     }
@@ -431,8 +445,10 @@ impl Git {
                     }
                     key if git_setting_runs(key) => {
                         let named = git_config::named_files(folder, &entry.value, &mut self.left);
-                        let named = named.ok_or_else(|| too_much(file.clone()))?.into_iter();
-                        self.protected.extend(named.map(|path| (path, Guard::File)));
+                        let named = named.ok_or_else(|| too_much(file.clone()))?;
+                        let files = named.files.into_iter().map(|path| (path, Guard::File));
+                        let absent = named.absent.into_iter().map(|path| (path, Guard::Watch));
+                        self.protected.extend(files.chain(absent));
                     }
                     _ => {}
                 }
@@ -521,8 +537,16 @@ impl Git {
         let ignoring = settings.iter().chain(&modules);
         let ignoring = ignoring.filter(|it| it.key == "submodule.ignore");
         self.ignoring = ignoring.map(|it| it.subsection.clone()).collect();
+        let excludes = settings.iter().rev();
+        let excludes = excludes.filter(|it| it.key == "core.excludesfile");
+        let excludes = excludes.map(|it| folder.join(it.path()));
+        self.excludes = excludes.take(1).collect();
+        let own = real(own);
+        let others = self.trees.iter().filter(|(of, _)| *of == own);
+        let others = others.flat_map(|(_, trees)| trees);
         self.written = Some(Written {
             tree: bytes(folder),
+            others: others.filter(|it| *it != folder).map(bytes).collect(),
             own: bytes(own),
             common: bytes(common),
             hash: hash_length(&settings),
@@ -568,47 +592,6 @@ fn too_much(file: PathBuf) -> Unknown {
         file,
         "the files of this repository name too many paths to protect them",
     )
-}
-
-impl WorkTree {
-    /// Inspects a working tree after a run, and moves the git folder of a repository away that is in
-    /// the place of a tracked file since `start`: `git commit -a` would make a submodule of it.
-    pub(crate) fn inspect(&self, start: SystemTime) -> Vec<Note> {
-        // An index that cannot be read refuses the next run.
-        let Ok(now) = git_index::places(&self.own, self.hash.into(), Some(&self.folder)) else {
-            return Vec::new();
-        };
-        let mut notes = Vec::new();
-        for path in now.replaced {
-            let pointer = path.join(".git");
-            if is_newer(&path, start) || is_newer(&pointer, start) {
-                notes.push(match move_away(&pointer) {
-                    Ok(()) => Note::Removed { path: pointer },
-                    Err(error) => {
-                        let why = error.to_string().into();
-                        Note::IndexNotRestored { path: pointer, why }
-                    }
-                });
-            }
-        }
-        // A command that may write the index has been checked by the helper.
-        let new = now.links.difference(&self.links);
-        let new = new.map(|link| self.folder.join(link));
-        let new = new.filter(|it| !self.is_written && git_index::is_repository(it));
-        notes.extend(new.map(|path| Note::Added { path }));
-        notes
-    }
-}
-
-/// Returns `true` if a file was changed, moved or created since a time, or cannot be inspected.
-fn is_newer(path: &Path, than: SystemTime) -> bool {
-    let Ok(facts) = path.symlink_metadata() else {
-        return true;
-    };
-    let seconds = Duration::from_secs(facts.ctime().cast_unsigned());
-    let changed = seconds + Duration::from_nanos(facts.ctime_nsec().cast_unsigned());
-    let than = than.duration_since(SystemTime::UNIX_EPOCH);
-    changed + CLOCK_STEP >= than.unwrap_or_default()
 }
 
 /// Returns the length of an object's name in bytes.
@@ -738,7 +721,7 @@ impl Nested {
                 if is_repository && folder != root {
                     found.repositories.insert(folder.clone());
                 }
-                if depth > 0 && is_setting(&name) {
+                if is_setting(&name, depth == 0) {
                     found.settings.push(entry.path());
                 }
                 if depth == MAX_DEPTH || SKIPPED.iter().any(|skipped| name == *skipped) {
@@ -762,12 +745,13 @@ impl Nested {
     }
 }
 
-fn is_setting(name: &OsStr) -> bool {
+/// Returns `true` for the name of a setting. At the top of a project, the profile names all others.
+fn is_setting(name: &OsStr, is_top: bool) -> bool {
     PROTECTED_IN_SUBFOLDERS.iter().any(|setting| {
         let name = name.as_encoded_bytes();
         match setting.strip_prefix('*') {
             Some(end) => name.ends_with(end.as_bytes()),
-            None => name == setting.as_bytes(),
+            None => !is_top && name == setting.as_bytes(),
         }
     })
 }

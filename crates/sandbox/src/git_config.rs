@@ -37,13 +37,34 @@ fn words(value: &[u8]) -> impl Iterator<Item = PathBuf> {
         .map(|word| OsStr::from_bytes(word).into())
 }
 
-/// Returns the existing files below a folder that a command names.
+/// Programs that run a package by its name: the one in `node_modules/.bin`, if there is one.
+const PACKAGE_RUNNERS: &[&str] = &["npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"];
+
+/// Endings of the files that Python loads as a module. Each beats a later one, and a package beats
+/// all of them.
+fn module_endings() -> Vec<String> {
+    let arch = std::env::consts::ARCH;
+    let versions = (7..=16).map(|minor| format!(".cpython-3{minor}-{arch}-linux-gnu.so"));
+    let others = [".abi3.so", ".so", ".py", ".pyc"].map(str::to_owned);
+    versions.chain(others).collect()
+}
+
+/// The files that a command names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Files that exist.
+    pub(crate) files: Vec<PathBuf>,
+    /// Paths that the command would use if they existed. A placeholder would be used as well.
+    pub(crate) absent: Vec<PathBuf>,
+}
+
+/// Returns the files below a folder that a command names.
 ///
 /// The value is shell text. What a word means depends on variables, substitutions and `cd`, so that a
 /// file counts as named if the last parts of a word lead to it from the folder or from a folder that
-/// another word names. After `-m`, a word is also the name of a module. Returns `None` if that would
-/// exceed the budget.
-pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Option<Vec<PathBuf>> {
+/// another word names. After `-m`, a word is also the name of a module; after `npx`, of a package.
+/// Returns `None` if that would exceed the budget.
+pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Option<Named> {
     let words: Vec<PathBuf> = words(value).collect();
     let mut bases = vec![folder.to_owned()];
     for word in &words {
@@ -57,9 +78,23 @@ pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Opt
     }
     bases.sort();
     bases.dedup();
-    let mut found = Vec::new();
+    let (mut found, mut absent) = (Vec::new(), Vec::new());
+    let endings = module_endings();
     for (at, word) in words.iter().enumerate() {
         let is_module = at > 0 && words[at - 1] == Path::new("-m");
+        // `git commit -m wip` names no module.
+        let is_python = words[..at].iter().any(|word| {
+            let name = word.file_name().unwrap_or_default().as_bytes();
+            name.to_ascii_lowercase()
+                .windows(2)
+                .any(|part| part == b"py")
+        });
+        let is_runner = |word: &PathBuf| {
+            let name = word.file_name().and_then(OsStr::to_str);
+            name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
+        };
+        let is_option = word.as_os_str().as_bytes().starts_with(b"-");
+        let runs_package = !is_option && words[..at].iter().any(is_runner);
         for base in &bases {
             for end in ends(word) {
                 let is_path = end.components().nth(1).is_some();
@@ -77,13 +112,38 @@ pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Opt
                     if package.is_dir() {
                         found.push(package.join("__init__.py"));
                     }
+                    if !is_python {
+                        continue;
+                    }
+                    left.inspect(endings.len() + 1).then_some(())?;
+                    let files = endings.iter().map(|ending| with_ending(&package, ending));
+                    let files = files.chain([package.clone()]);
+                    absent.extend(files.filter(|path| !exists(path)));
+                }
+            }
+            if runs_package && let Some(name) = word.file_name() {
+                left.inspect(1).then_some(())?;
+                let program = base.join("node_modules/.bin").join(name);
+                if exists(&program) {
+                    found.push(program);
+                } else {
+                    absent.push(program);
                 }
             }
         }
     }
-    found.sort();
-    found.dedup();
-    Some(found)
+    for list in [&mut found, &mut absent] {
+        list.sort();
+        list.dedup();
+    }
+    let files = found;
+    Some(Named { files, absent })
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
 }
 
 /// Adds the files that a path can mean to an interpreter. A single word is more often a subcommand, so
@@ -95,9 +155,7 @@ fn candidates(path: &Path, is_path: bool, found: &mut Vec<PathBuf>) {
     }
     let endings = if is_path { ENDINGS } else { &ENDINGS[..1] };
     for ending in endings {
-        let mut path = path.as_os_str().to_owned();
-        path.push(ending);
-        let path = PathBuf::from(path);
+        let path = with_ending(path, ending);
         if exists(&path) && !path.is_dir() {
             found.push(path);
         }
@@ -275,7 +333,8 @@ mod tests {
         ] {
             let expected: Vec<PathBuf> = expected.iter().map(|path| at(path)).collect();
             let mut left = Budget::default();
-            let mut found = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
+            let named = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
+            let mut found = named.files;
             found.retain(|path| path.starts_with(tree.path()));
             // `./b` and `b` are the same file.
             found = found
@@ -284,6 +343,49 @@ mod tests {
                 .collect();
             found.dedup();
             assert_eq!(found, expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn commands_name_files_that_do_not_exist() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |path: &str| tree.path().join(path);
+        std::fs::create_dir(at("pkg")).unwrap();
+        std::fs::write(at("pkg/mod.py"), "").unwrap();
+        for (value, expected, others) in [
+            (
+                "\"/usr/bin/python3\" -m tool",
+                &["tool", "tool.py", "tool.so"][..],
+                &["mod"][..],
+            ),
+            (
+                "python3 -m pkg.mod",
+                &["pkg.py", "pkg/mod", "pkg/mod.abi3.so"],
+                &["pkg", "pkg/mod.py"],
+            ),
+            (
+                "npx --no-install tool",
+                &["node_modules/.bin/tool"],
+                &["tool", "node_modules/.bin/npx"],
+            ),
+            ("git commit -m tool", &[], &["tool", "tool.py"]),
+            (
+                "sh tool",
+                &[],
+                &["tool", "tool.py", "node_modules/.bin/tool"],
+            ),
+        ] {
+            let mut left = Budget::default();
+            let named = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
+            let is_named = |path: &&str| named.absent.contains(&at(path));
+            assert!(
+                expected.iter().all(|path| is_named(&path)),
+                "{value}: {named:?}"
+            );
+            assert!(
+                !others.iter().any(|path| is_named(&path)),
+                "{value}: {named:?}"
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::bounded_read::bounded_read;
+use crate::granted_paths::within;
 use crate::on_disk::is_absent;
 
 /// Largest index that is read, in bytes: about a million files.
@@ -31,26 +32,48 @@ pub(crate) struct Places {
     pub(crate) links: BTreeSet<PathBuf>,
     /// Folders of a sparse index, whose content is not listed.
     pub(crate) sparse: BTreeSet<PathBuf>,
-    /// Tracked files that are repositories now, up to a limit. Git would enter them as submodules.
+    /// Tracked files that are repositories now. Git would enter them as submodules.
     pub(crate) replaced: Vec<PathBuf>,
     /// Bytes that were read.
     pub(crate) bytes: u64,
 }
 
+/// The tracked files to inspect.
+#[derive(Clone, Copy)]
+pub(crate) struct Tracked<'a> {
+    /// The working trees of the index.
+    pub(crate) trees: &'a [PathBuf],
+    /// The folders to which the inspection is limited.
+    pub(crate) inside: Option<&'a [PathBuf]>,
+}
+
+impl Tracked<'_> {
+    /// Returns the places of a tracked file in which there is a repository.
+    fn replaced(self, name: &[u8]) -> impl Iterator<Item = PathBuf> {
+        let name = Path::new(OsStr::from_bytes(name));
+        let paths = self.trees.iter().map(move |tree| tree.join(name));
+        paths.filter(move |path| {
+            self.inside.is_none_or(|folders| within(path, folders)) && is_repository(path)
+        })
+    }
+}
+
 /// Reads the index in a git folder. A repository without one has no submodules.
-///
-/// With `tree`, the tracked files of this working tree are inspected as well.
-pub(crate) fn places(git_folder: &Path, hash: usize, tree: Option<&Path>) -> io::Result<Places> {
+pub(crate) fn places(
+    git_folder: &Path,
+    hash: usize,
+    tracked: Option<Tracked<'_>>,
+) -> io::Result<Places> {
     let mut places = Places::default();
     let index = git_folder.join("index");
     let bytes = match bounded_read(&index, MAX_INDEX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(places),
         bytes => bytes?,
     };
-    if let Some(base) = parse(&bytes, hash, tree, &mut places)? {
+    if let Some(base) = parse(&bytes, hash, tracked, &mut places)? {
         let shared = git_folder.join(format!("sharedindex.{base}"));
         let bytes = bounded_read(&shared, MAX_INDEX)?;
-        parse(&bytes, hash, tree, &mut places)?;
+        parse(&bytes, hash, tracked, &mut places)?;
     }
     Ok(places)
 }
@@ -65,7 +88,7 @@ fn invalid(why: &'static str) -> io::Error {
 fn parse(
     bytes: &[u8],
     hash: usize,
-    tree: Option<&Path>,
+    tracked: Option<Tracked<'_>>,
     places: &mut Places,
 ) -> io::Result<Option<String>> {
     let cut = || invalid("it is truncated");
@@ -91,12 +114,8 @@ fn parse(
             MODE_GITLINK => &mut places.links,
             MODE_FOLDER => &mut places.sparse,
             _ => {
-                if places.replaced.len() < MAX_PLACES
-                    && let Some(tree) = tree
-                    && !name.is_empty()
-                {
-                    let path = Some(tree.join(OsStr::from_bytes(&name)));
-                    places.replaced.extend(path.filter(|it| is_repository(it)));
+                if let Some(tracked) = tracked.filter(|_| !name.is_empty()) {
+                    places.replaced.extend(tracked.replaced(&name));
                 }
                 continue;
             }

@@ -1,23 +1,32 @@
 //! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
-use prowess_policy::profile::Strength;
+use prowess_policy::profile::{GitAccess, Strength, is_home_setting};
 
 use crate::error::ExecError;
 use crate::git;
 use crate::helper::remove_leftover;
 use crate::on_disk::{self, Kind, Unknown};
 use crate::outcome::Note;
-use crate::protocol::Written;
+use crate::own_git::OwnGit;
+use crate::protocol::{Inspected, Written};
 
 /// Most links that are followed in one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// Most entries of one folder that are granted one by one.
 const MOST_SIBLINGS: usize = 4096;
+
+/// Levels and number of folders outside of the project in which links are followed.
+const MAX_DEPTH_OUTSIDE: usize = 3;
+const MAX_OUTSIDE: usize = 5_000;
+
+/// Most files among which the other names of a protected file are looked for.
+const MAX_SEARCHED: usize = 200_000;
 
 /// Folders of a git folder that contain only data.
 const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
@@ -39,8 +48,16 @@ pub(crate) struct Roots {
     pub(crate) written: Option<Written>,
     /// The submodules of that repository for which a file says when they count as changed.
     pub(crate) ignoring: BTreeSet<Vec<u8>>,
-    /// The working trees in writable folders.
-    pub(crate) trees: Vec<git::WorkTree>,
+    /// Folders that are granted for writing, but not to this command.
+    pub(crate) closed: Vec<PathBuf>,
+    /// The ignore files that this repository names.
+    pub(crate) excludes: Vec<PathBuf>,
+    /// The person's configuration of git, for a command that may write a repository.
+    pub(crate) own_git: OwnGit,
+    /// The home folder, if it is writable as a whole.
+    pub(crate) home: Option<PathBuf>,
+    /// The repositories that are inspected after the run.
+    pub(crate) inspected: Vec<Inspected>,
 }
 
 /// Returns every path in the writable folders of a profile that a command cannot change, whether it
@@ -61,6 +78,67 @@ enum Purpose {
     Run,
     /// A command runs without a sandbox. Paths that cannot be inspected are no error.
     RunUnconfined,
+}
+
+/// A folder whose links are followed.
+#[derive(Clone, Debug)]
+struct Searched {
+    folder: PathBuf,
+    /// The number of levels below the folder that are searched as well.
+    depth: usize,
+    /// It is in a writable folder.
+    is_inside: bool,
+}
+
+impl Searched {
+    fn inside(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (git::MAX_DEPTH, true);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
+
+    fn outside(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (MAX_DEPTH_OUTSIDE, false);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
+
+    /// Keys and private data: `.ssh/config` can be a link.
+    fn hidden(folder: PathBuf) -> Self {
+        let (depth, is_inside) = (0, false);
+        Self {
+            folder,
+            depth,
+            is_inside,
+        }
+    }
+}
+
+/// Protected files that have several names.
+#[derive(Debug, Default)]
+struct Shared {
+    /// One name of each, by device and inode.
+    files: BTreeMap<(u64, u64), PathBuf>,
+    inodes: BTreeSet<u64>,
+}
+
+impl Shared {
+    fn add(&mut self, path: &Path) {
+        if let Ok(facts) = path.symlink_metadata()
+            && facts.is_file()
+            && facts.nlink() > 1
+        {
+            self.inodes.insert(facts.ino());
+            self.files
+                .insert((facts.dev(), facts.ino()), path.to_owned());
+        }
+    }
 }
 
 /// A path that stays unwritable.
@@ -133,29 +211,58 @@ impl Roots {
         let mut unknown = git.unknown;
         roots.written = git.written;
         roots.ignoring = git.ignoring;
-        roots.trees = git.trees;
+        roots.excludes = git.excludes;
+        roots.inspected = git.inspected;
+        roots.notes.extend(git.notes);
         readable.extend(git.readable);
-        writable.extend(git.writable);
+        writable.extend(git.writable.iter().cloned());
+        let home = profile.home.as_deref().map(real);
+        roots.home = home.filter(|home| within(home, &writable));
+        let settings = roots
+            .home
+            .as_deref()
+            .map(|home| home_settings(home, &writable));
+        let settings = settings.unwrap_or_else(|| Ok(Vec::new()));
+        let settings = settings.unwrap_or_else(|why| {
+            unknown.push(why);
+            Vec::new()
+        });
+        let settings = settings.into_iter().map(|path| (path, Guard::File, true));
         let named = protected
             .iter()
             .map(|path| (path.clone(), guard(path), false));
         let found = git.protected.into_iter();
         let found = found.map(|(path, guard)| (path, guard, true));
         let mut follower = Follower::default();
-        for (path, guard, found) in named.chain(found) {
+        for (path, guard, found) in named.chain(found).chain(settings) {
             let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
             roots.protect([place], guard, found, false);
         }
-        roots.protected.retain(|it| within(&it.path, &writable));
+        // Links in protected folders elsewhere can lead to the project.
+        let (inside, outside): (Vec<_>, Vec<_>) = std::mem::take(&mut roots.protected)
+            .into_iter()
+            .partition(|it| within(&it.path, &writable));
+        roots.protected = inside;
+        let outside = outside.into_iter().filter(|it| !it.link);
+        let outside = outside.map(|it| Searched::outside(it.path));
+        let mut searched: Vec<Searched> = outside.collect();
+        searched.extend(git.followed.into_iter().map(Searched::outside));
         if purpose == Purpose::Run {
             for protected in roots.protected.iter().filter(|it| !it.link) {
                 remove_leftover(&protected.path, &writable);
             }
+            // A placeholder that a killed run left must not be recorded, even without write access.
+            if let Some(written) = &roots.written {
+                let tree = [crate::protocol::path(&written.tree)];
+                for path in protected.iter().filter(|path| within(path, &tree)) {
+                    remove_leftover(path, &tree);
+                }
+            }
         }
-        unknown.extend(roots.protect_inner_links(&writable));
         for path in hidden {
             let (links, place) = follower.follow(path);
+            searched.push(Searched::hidden(place.clone()));
             roots.protect(links, Guard::File, true, true);
             match on_disk::kind(&place) {
                 Ok(Kind::Closed) => {}
@@ -172,6 +279,20 @@ impl Roots {
                 }
                 Err(_) => {}
             }
+        }
+        let mut linked = BTreeSet::new();
+        if !writable.is_empty() {
+            let mut shared = Shared::default();
+            for searched in &searched {
+                shared.add(&searched.folder);
+            }
+            let (targets, unsearched) = roots.protect_inner_links(searched, &writable, &mut shared);
+            linked = targets;
+            unknown.extend(unsearched);
+            for protected in &roots.protected {
+                shared.add(&protected.path);
+            }
+            roots.protect_other_names(&shared, &writable);
         }
         roots.protected.retain(|it| within(&it.path, &writable));
         roots
@@ -191,6 +312,9 @@ impl Roots {
         // Protecting a folder as a whole overrides granting it.
         let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
         let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
+        let closed = demoted.iter().filter(|it| linked.contains(*it));
+        let closed = closed.cloned().map(|path| Note::NotWritable { path });
+        roots.notes.extend(closed);
         roots
             .protected
             .retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
@@ -198,9 +322,22 @@ impl Roots {
             .protected
             .sort_by(|a, b| (&a.path, a.found, a.guard).cmp(&(&b.path, b.found, b.guard)));
         roots.protected.dedup_by(|a, b| a.path == b.path);
+        if profile.git == GitAccess::Record && profile.strength != Strength::Off {
+            // The command needs no more, and where nothing is writable, there are no placeholders.
+            let others = writable.extract_if(.., |path| !git.writable.contains(path));
+            roots.closed = others.collect();
+            roots.protected.retain(|p| within(&p.path, &writable));
+            roots.home = None;
+        }
+        let demoted = demoted.into_iter().chain(roots.closed.iter().cloned());
         roots.readable = readable.into_iter().chain(demoted).collect();
         roots.readable.retain(|path| !within(path, &writable));
         roots.writable = writable;
+        // The content of another file is not copied into the sandbox.
+        let excludes = std::mem::take(&mut roots.excludes).into_iter();
+        let excludes = excludes.filter_map(|file| file.canonicalize().ok());
+        let excludes = excludes.filter(|it| roots.contains(it) && !within(it, &roots.hidden));
+        roots.excludes = excludes.collect();
         for list in [&mut roots.readable, &mut roots.writable, &mut roots.hidden] {
             list.sort();
             list.dedup();
@@ -225,42 +362,70 @@ impl Roots {
     }
 
     /// Protects what links in protected folders lead to: a hook can be a link to a script, and the
-    /// settings of an editor a link to a shared file. Returns the folders that could not be searched.
-    fn protect_inner_links(&mut self, writable: &[PathBuf]) -> Vec<Unknown> {
+    /// settings of an editor a link to a shared file. Returns the targets, and the folders that could
+    /// not be searched.
+    fn protect_inner_links(
+        &mut self,
+        elsewhere: Vec<Searched>,
+        writable: &[PathBuf],
+        shared: &mut Shared,
+    ) -> (BTreeSet<PathBuf>, Vec<Unknown>) {
+        let mut linked = BTreeSet::new();
         let folders = self.protected.iter().filter(|it| !it.link);
         let folders: BTreeSet<PathBuf> = folders.map(|it| it.path.clone()).collect();
-        let mut todo: Vec<(PathBuf, usize)> = folders.iter().map(|it| (it.clone(), 0)).collect();
+        let inside = folders.iter().cloned().map(Searched::inside);
+        let mut todo: VecDeque<Searched> = inside.chain(elsewhere).collect();
         let (mut seen, mut unknown) = (BTreeSet::new(), Vec::new());
-        while let Some((folder, depth)) = todo.pop() {
+        let (mut count, mut outside) = (0, 0);
+        while let Some(searched) = todo.pop_front() {
+            let folder = &searched.folder;
             // Each folder is searched once, and not through a link.
-            match on_disk::kind(&folder) {
+            match on_disk::kind(folder) {
                 Ok(Kind::Folder) if seen.insert(folder.clone()) => {}
-                Ok(_) => continue,
-                Err(why) => {
+                Err(why) if searched.is_inside => {
                     unknown.push(why);
                     continue;
                 }
+                Ok(_) | Err(_) => continue,
             }
-            if seen.len() > git::MAX_FOLDERS {
-                let why = "protected paths have too many folders; use a subfolder as the project";
-                unknown.push(Unknown::new(folder, why));
-                break;
+            if searched.is_inside {
+                count += 1;
+                if count > git::MAX_FOLDERS {
+                    let why =
+                        "protected paths have too many folders; use a subfolder as the project";
+                    unknown.push(Unknown::new(folder, why));
+                    break;
+                }
+            } else {
+                outside += 1;
+                if outside > MAX_OUTSIDE {
+                    let why = "protected folders outside of the project have too many folders, so \
+                               that not all links in them were followed";
+                    self.notes.push(Note::Unprotected {
+                        path: folder.clone(),
+                        why: why.into(),
+                    });
+                    todo.retain(|it| it.is_inside);
+                    continue;
+                }
             }
-            let entries = match on_disk::entries(&folder) {
+            let entries = match on_disk::entries(folder) {
                 Ok(entries) => entries,
                 Err(why) => {
-                    unknown.push(why);
+                    unknown.extend(searched.is_inside.then_some(why));
                     continue;
                 }
             };
             let is_git_folder = entries.iter().any(|entry| entry.file_name() == "HEAD");
+            let is_hooks = folder.ends_with("hooks");
             for entry in entries {
                 let (name, path) = (entry.file_name(), entry.path());
                 let is_named = |names: &[&str]| names.iter().any(|data| name == *data);
                 let kind = match entry.file_type() {
                     Ok(kind) => kind,
                     Err(error) => {
-                        unknown.push(Unknown::new(path, error.to_string()));
+                        let why = Unknown::new(path, error.to_string());
+                        unknown.extend(searched.is_inside.then_some(why));
                         continue;
                     }
                 };
@@ -271,21 +436,60 @@ impl Roots {
                         continue;
                     }
                     if within(&place, writable) && !within_any(&place, &folders) {
+                        linked.insert(place.clone());
                         self.protect([place.clone()], Guard::File, true, false);
-                        todo.push((place, 0));
+                        todo.push_back(Searched::inside(place));
                     }
                     let links = links.into_iter().filter(|link| within(link, writable));
                     self.protect(links, Guard::File, true, true);
+                } else if kind.is_file() && (searched.is_inside || is_git_folder || is_hooks) {
+                    shared.add(&path);
                 } else if kind.is_dir()
-                    && depth < git::MAX_DEPTH
+                    && searched.depth > 0
                     && !is_named(git::SKIPPED)
                     && !(is_git_folder && is_named(GIT_DATA))
                 {
-                    todo.push((path, depth + 1));
+                    todo.push_back(Searched {
+                        folder: path,
+                        depth: searched.depth - 1,
+                        ..searched
+                    });
                 }
             }
         }
-        unknown
+        (linked, unknown)
+    }
+
+    /// Protects the other names in writable folders of files that have several: a command that writes
+    /// to one of them changes the protected file.
+    fn protect_other_names(&mut self, shared: &Shared, writable: &[PathBuf]) {
+        if shared.files.is_empty() {
+            return;
+        }
+        let mut todo: Vec<PathBuf> = writable.to_vec();
+        let mut left = MAX_SEARCHED;
+        while let Some(folder) = todo.pop() {
+            for entry in on_disk::entries(&folder).unwrap_or_default() {
+                let Some(less) = left.checked_sub(1) else {
+                    let why = "it has another name, and the project has too many files to find it";
+                    let paths = shared.files.values();
+                    self.notes.extend(paths.map(|path| Note::Unprotected {
+                        path: path.clone(),
+                        why: why.into(),
+                    }));
+                    return;
+                };
+                left = less;
+                if shared.inodes.contains(&entry.ino())
+                    && let Ok(facts) = entry.metadata()
+                    && shared.files.contains_key(&(facts.dev(), facts.ino()))
+                {
+                    self.protect([entry.path()], Guard::File, true, false);
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    todo.push(entry.path());
+                }
+            }
+        }
     }
 
     /// Grants more paths for reading.
@@ -305,6 +509,7 @@ impl Roots {
     /// Returns the folders in which no program is looked up by its name: the command may write there.
     pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut closed = self.writable.clone();
+        closed.extend(self.closed.iter().cloned());
         // A command that starts in `/` has no project there.
         closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
         closed
@@ -375,6 +580,16 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
     }
     granted.sort();
     Ok(granted)
+}
+
+/// Returns what begins with a dot in a home folder, without repositories and what contains a folder
+/// that was named for writing.
+fn home_settings(home: &Path, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Unknown> {
+    let paths = on_disk::entries(home)?;
+    let paths = paths.into_iter().map(|entry| entry.path());
+    let is_open = |path: &PathBuf| writable.iter().any(|root| root.starts_with(path));
+    let paths = paths.filter(|path| is_home_setting(path, home) && !is_open(path));
+    Ok(paths.filter(|path| !path.ends_with(".git")).collect())
 }
 
 /// Returns the guard of a path that the profile names: one that ends in `/` is a folder.

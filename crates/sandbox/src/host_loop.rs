@@ -332,6 +332,14 @@ impl Run {
                         Some(why) => Note::IndexNotRestored { path, why },
                     });
                 }
+                Report::NotRemoved(path, why) => {
+                    undone = true;
+                    let path = protocol::path(&path);
+                    notes.push(Note::NotRemoved { path, why });
+                }
+                Report::Added(path) => notes.push(Note::Added {
+                    path: protocol::path(&path),
+                }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
                     step,

@@ -138,7 +138,15 @@ pub(crate) fn mounts(
         });
     }
     stubs.dedup();
-    let content = excludes(&stubs, &roots.writable);
+    for (path, text) in &roots.own_git.files {
+        steps.push(Mount::Text {
+            path: bytes(path),
+            content: text.clone(),
+        });
+    }
+    let mut content = roots.own_git.patterns.clone();
+    // The last pattern that matches wins.
+    content.extend(excludes(&stubs, &roots.writable));
     if !content.is_empty() {
         steps.push(Mount::Text {
             path: bytes(EXCLUDES),

@@ -182,6 +182,12 @@ pub enum Note {
         /// The reason.
         why: Box<str>,
     },
+    /// A folder that was granted for writing is protected, because a link in a protected folder leads
+    /// to it.
+    NotWritable {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The home folder is granted as a whole, with everything in it that is not hidden by name.
     HomeGranted {
         /// The home folder.
@@ -191,6 +197,13 @@ pub enum Note {
     Removed {
         /// The path.
         path: PathBuf,
+    },
+    /// A path that decides what a program executes was created during the run and cannot be removed.
+    NotRemoved {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        why: Box<str>,
     },
     /// The command added a repository as a submodule. The index of git has been restored.
     IndexRestored {
@@ -206,6 +219,11 @@ pub enum Note {
     },
     /// A repository became a submodule while the command ran, so it was not protected.
     Added {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// A repository is in the place of a tracked file since before the run.
+    InPlaceOfFile {
         /// The repository.
         path: PathBuf,
     },
@@ -236,6 +254,11 @@ impl fmt::Display for Note {
             Self::Unprotected { path, why } => {
                 write!(f, "`{}` is not protected: {why}", path.display())
             }
+            Self::NotWritable { path } => write!(
+                f,
+                "`{}` is not writable: a link in a protected folder, such as `~/.config`, leads to it",
+                path.display()
+            ),
             Self::HomeGranted { path } => write!(
                 f,
                 "the command can read your home folder `{}`; start in the folder of a project",
@@ -243,7 +266,13 @@ impl fmt::Display for Note {
             ),
             Self::Removed { path } => write!(
                 f,
-                "removed `{}`, which the command created and git would follow",
+                "removed `{}`, which the command created and git or another program would follow",
+                path.display()
+            ),
+            Self::NotRemoved { path, why } => write!(
+                f,
+                "cannot remove `{}`, which the command created and git or another program would follow: \
+                 {why}; remove it before you run git again",
                 path.display()
             ),
             Self::IndexRestored { path } => write!(
@@ -262,6 +291,12 @@ impl fmt::Display for Note {
                 f,
                 "`{}` became a submodule while the command ran, so the command may have changed it; \
                  check its `.git` before you run git again",
+                path.display()
+            ),
+            Self::InPlaceOfFile { path } => write!(
+                f,
+                "`{}` is a repository in the place of a tracked file, and `git commit -a` would make a \
+                 submodule of it; if you did not create it, move it away before you run git",
                 path.display()
             ),
             Self::Replaced { path } => write!(

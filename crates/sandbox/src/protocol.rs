@@ -53,6 +53,10 @@ pub(crate) struct Spec {
     pub(crate) stubs: Vec<Stub>,
     /// The repository that the command may write.
     pub(crate) written: Option<Written>,
+    /// The repositories that are inspected after the run.
+    pub(crate) inspected: Vec<Inspected>,
+    /// The home folder, if the command may write all of it.
+    pub(crate) home: Option<Bytes>,
     /// The host paths that `bwrap` has to mount, by device and inode.
     pub(crate) mounted: Vec<(Bytes, u64, u64)>,
     /// The layers whose state is already known.
@@ -64,8 +68,10 @@ pub(crate) struct Spec {
 /// A repository that the command may write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
-    /// Its working tree.
+    /// The working tree of the command.
     pub(crate) tree: Bytes,
+    /// The other working trees of the same index, which a `.git` file in each of them names.
+    pub(crate) others: Vec<Bytes>,
     /// The folder with its index.
     pub(crate) own: Bytes,
     /// The folder with its submodules.
@@ -73,6 +79,28 @@ pub(crate) struct Written {
     /// Length of an object's name in bytes.
     pub(crate) hash: u8,
 }
+
+/// A repository with a working tree in or around a writable folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inspected {
+    /// The folder with its index.
+    pub(crate) own: Bytes,
+    /// Length of an object's name in bytes.
+    pub(crate) hash: u8,
+    /// Its working trees.
+    pub(crate) trees: Vec<Bytes>,
+    /// The writable folders.
+    pub(crate) writable: Vec<Bytes>,
+    /// The submodules of its index.
+    pub(crate) links: Vec<Bytes>,
+    /// Repositories in the places of tracked files.
+    pub(crate) replaced: Vec<(Bytes, Option<PlaceId>)>,
+    /// The command may write its git folder.
+    pub(crate) is_written: bool,
+}
+
+/// The device and inode of a folder and of the `.git` in it.
+pub(crate) type PlaceId = [(u64, u64); 2];
 
 /// A protected path that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,6 +263,10 @@ pub(crate) enum Report {
     Replaced(Bytes),
     /// The index named this repository as a new submodule and is restored, or cannot be.
     IndexRestored(Bytes, Option<Box<str>>),
+    /// A path that has to stay absent was created during the run and cannot be removed.
+    NotRemoved(Bytes, Box<str>),
+    /// The index names this repository as a new submodule, which was not protected.
+    Added(Bytes),
     /// The layers are applied; the program starts next.
     Ready(Vec<LayerState>),
     /// A step failed; nothing ran.

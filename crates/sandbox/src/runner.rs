@@ -1,6 +1,5 @@
 //! Runs an approved command and returns the record of its run.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +12,13 @@ use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
 use crate::environment::environment;
 use crate::error::ExecError;
-use crate::git::{Granted, WorkTree};
+use crate::git::Granted;
 use crate::granted_paths::{Roots, real, within};
 use crate::helper::Helper;
 use crate::host_loop::{Failure, drive};
 use crate::layers::{Machine, sandbox};
 use crate::outcome::{CommandOutcome, Layer};
+use crate::own_git::{CONFIG, OwnGit};
 use crate::project_lock::ProjectLock;
 use crate::protocol::{Limits, Spec, bytes};
 use crate::resolve_program::program;
@@ -164,7 +164,19 @@ impl Runner {
             git: GitAccess::for_command(command.value(), edits),
             ..profile.clone()
         };
-        let mut outcome = self.run_plan(&command.value().plan, profile, options)?;
+        let plan = &command.value().plan;
+        if profile.git == GitAccess::Write && profile.strength != Strength::Off {
+            let (readable, writable) = (canonical(&profile.readable), canonical(&profile.writable));
+            let granted = Granted {
+                cwd: &real(&profile.cwd),
+                readable: &readable,
+                writable: &writable,
+            };
+            if let Some((tree, _)) = granted.own(profile.git) {
+                self.preview(plan, profile, tree, options.cancel)?;
+            }
+        }
+        let mut outcome = self.run_plan(plan, profile, options)?;
         outcome.approved_by = command.by().into();
         Ok(outcome)
     }
@@ -179,8 +191,7 @@ impl Runner {
         let mut without = self.without.clone();
         let lock = lock(profile, options.cancel)?;
         loop {
-            let start = std::time::SystemTime::now();
-            let (spec, trees, mut outcome) = self.prepare(plan, profile, &options, &without)?;
+            let (spec, mut outcome) = self.prepare(plan, profile, &options, &without)?;
             match drive(&self.helper, &spec.0, profile, &lock.held, &mut options) {
                 Ok(done) => {
                     outcome.end = done.end;
@@ -191,8 +202,6 @@ impl Runner {
                     outcome.layers = done.layers;
                     outcome.layers.sort_by_key(|state| state.layer);
                     outcome.notes.extend(done.notes);
-                    let trees = trees.iter();
-                    outcome.notes.extend(trees.flat_map(|it| it.inspect(start)));
                     outcome.notes.extend(lock.notes);
                     let landlock = outcome.layer(Layer::Landlock);
                     if matches!(landlock, Some(crate::LayerStatus::Missing(_)))
@@ -219,15 +228,14 @@ impl Runner {
         }
     }
 
-    /// Returns the specification with the notes to add if Landlock is missing, the working trees to
-    /// inspect after the run, and the record so far.
+    /// Returns the specification with the notes to add if Landlock is missing, and the record so far.
     fn prepare(
         &self,
         plan: &Plan,
         profile: &Profile,
         options: &CommandOptions<'_>,
         without: &[(Layer, Box<str>)],
-    ) -> Result<(Planned, Vec<WorkTree>, CommandOutcome), ExecError> {
+    ) -> Result<(Planned, CommandOutcome), ExecError> {
         let mut roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
@@ -255,10 +263,11 @@ impl Runner {
             .get(std::ffi::OsStr::new("HOME"))
             .map(PathBuf::from);
         roots.read_also(environment.named.iter().cloned());
-        let own_config = (profile.git == GitAccess::Write)
-            .then(|| git_config(home.as_deref()?))
-            .flatten();
-        roots.read_also(own_config.clone());
+        if profile.git != GitAccess::Read
+            && let Some(home) = &home
+        {
+            roots.own_git = OwnGit::read(home, &roots.excludes);
+        }
         if let Some(home) = home.as_deref().and_then(|home| home.canonicalize().ok())
             && roots.contains(&home)
         {
@@ -285,10 +294,7 @@ impl Runner {
         variables.push((b"PATH".to_vec(), bytes(environment.path())));
         let own_tmp = sandbox.namespaces.is_some();
         if profile.strength != Strength::Off {
-            let own_config = own_config.filter(|_| own_tmp);
-            let ignoring = &roots.ignoring;
-            let own_config = own_config.as_deref();
-            variables.extend(git_variables(profile.git, own_tmp, own_config, ignoring));
+            variables.extend(git_variables(profile.git, own_tmp, &roots));
         }
         if own_tmp && !own_scratch {
             variables.push((b"TMPDIR".to_vec(), b"/tmp".to_vec()));
@@ -304,6 +310,7 @@ impl Runner {
             words.splice(0..0, sandbox.prefix.iter().cloned());
         }
         let limits = &profile.limits;
+        let is_confined = profile.strength != Strength::Off;
         let spec = Spec {
             program: file,
             words,
@@ -326,7 +333,13 @@ impl Runner {
             scratch: (!own_tmp && !own_scratch).then(|| bytes(&self.scratch)),
             stubs: sandbox.stubs,
             mounted: Vec::new(),
-            written: roots.written.filter(|_| profile.strength != Strength::Off),
+            written: roots.written.filter(|_| is_confined),
+            home: roots.home.filter(|_| is_confined).map(bytes),
+            inspected: if is_confined {
+                roots.inspected
+            } else {
+                Vec::new()
+            },
             layers: sandbox.layers,
             strict: profile.strength == Strength::Required,
         };
@@ -341,12 +354,7 @@ impl Runner {
             approved_by: Box::default(),
             notes: environment.notes.into_iter().chain(sandbox.notes).collect(),
         };
-        let trees = if profile.strength == Strength::Off {
-            Vec::new()
-        } else {
-            roots.trees
-        };
-        Ok(((spec, sandbox.without_landlock), trees, outcome))
+        Ok(((spec, sandbox.without_landlock), outcome))
     }
 
     pub(crate) fn helper_file(&self) -> &Path {
@@ -385,46 +393,39 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// Finds the person's own configuration of git: who commits, and how lines end.
-fn git_config(home: &Path) -> Option<PathBuf> {
-    [".gitconfig", ".config/git/config"]
-        .iter()
-        .filter_map(|name| home.join(name).canonicalize().ok())
-        .find(|file| file.is_file())
-}
-
 /// Returns the variables with which git works in the sandbox.
 ///
 /// Files of other owners are the rule there, and a configuration file that can be seen but not read
 /// would be fatal to git. A command that may write the git folder executes no hook, monitor, editor
 /// or signing program, and enters no submodule.
-fn git_variables(
-    access: GitAccess,
-    namespaces: bool,
-    own_config: Option<&Path>,
-    ignoring: &BTreeSet<Vec<u8>>,
-) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn git_variables(access: GitAccess, namespaces: bool, roots: &Roots) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut settings = vec![("safe.directory", "*")];
     let mut keys = Vec::new();
     let mut variables: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut set = |name: &str, value: &[u8]| variables.push((name.into(), value.into()));
     if namespaces {
         settings.push(("core.excludesFile", "/.prowess/excludes"));
-        if let Some(file) = own_config {
-            set("GIT_CONFIG_GLOBAL", &bytes(file));
+        if roots
+            .own_git
+            .files
+            .iter()
+            .any(|(path, _)| path == Path::new(CONFIG))
+        {
+            set("GIT_CONFIG_GLOBAL", CONFIG.as_bytes());
         }
     } else {
         set("GIT_CONFIG_GLOBAL", b"/dev/null");
         settings.push(("core.excludesFile", "/dev/null"));
         settings.push(("core.attributesFile", "/dev/null"));
     }
-    if access == GitAccess::Write {
+    if access != GitAccess::Read {
         set("GIT_EDITOR", b"false");
         settings.extend([
             ("core.hooksPath", "/dev/null"),
             ("core.fsmonitor", "false"),
             ("commit.gpgSign", "false"),
             ("tag.gpgSign", "false"),
+            ("tag.forceSignAnnotated", "false"),
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
             // Git must not enter a repository that is in the working tree: its filters would run.
@@ -433,7 +434,7 @@ fn git_variables(
             ("status.submoduleSummary", "false"),
             ("submodule.recurse", "false"),
         ]);
-        let ignoring = ignoring.iter();
+        let ignoring = roots.ignoring.iter();
         keys.extend(ignoring.map(|name| [b"submodule.", &**name, b".ignore"].concat()));
     }
     let settings = settings.into_iter();

@@ -90,8 +90,27 @@ impl<'r> CommandOutput<'r> {
 pub(crate) fn write_hint(ran: &CommandResult, profile: &Profile) -> Option<&'static str> {
     let streams = [&ran.stderr.text, &ran.stdout.text];
     let denied = streams.iter().any(|text| looks_denied(text, profile));
-    (!ran.is_success() && denied).then_some(WRITE_HINT)
+    let is_missing = |(layer, state): &(Box<str>, Box<str>)| {
+        &**layer == "namespaces" && state.starts_with("missing")
+    };
+    let lacks_namespaces = ran.layers.iter().any(is_missing);
+    let hint = match profile.writable.contains(&profile.cwd) {
+        _ if lacks_namespaces => NAMESPACES_HINT,
+        true => PROTECTED_HINT,
+        false => WRITE_HINT,
+    };
+    (!ran.is_success() && denied).then_some(hint)
 }
+
+/// The hint about commands that could not write because a layer is missing.
+const NAMESPACES_HINT: &str = "The sandbox of this machine has no namespaces, so commands cannot \
+    create files directly in the project, and git cannot write. `prowess doctor` tells the user how \
+    to allow namespaces.";
+
+/// The hint about commands that could not write although the project is writable.
+const PROTECTED_HINT: &str = "The sandbox may have denied access to a file. Commands can write to the \
+    project, except for files that decide what runs later, such as settings of editors and agents. \
+    They can write to another folder only if the user lists it in `[sandbox] write` of their settings.";
 
 /// The hint about commands that could not write.
 const WRITE_HINT: &str = "The sandbox may have denied access to a file. Commands can write to the \

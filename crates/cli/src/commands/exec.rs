@@ -11,12 +11,16 @@ use prowess_catalog::visibility::LookupRefusal;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
-use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
+use prowess_sandbox::{
+    Cancel, CommandOptions, CommandOutcome, End, ExecError, Layer, LayerState, LayerStatus, Runner,
+    Stopped, Stream,
+};
 use prowess_tools::{Loaded, ToolContext, looks_denied};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::env::Environment;
 use crate::permissions;
 use crate::runtime_setup::Setup;
@@ -107,18 +111,40 @@ pub(crate) fn run(
                 .iter()
                 .any(|stream| looks_denied(&stream.text(), &profile))
         {
-            printer.note(
-                "the sandbox may have denied access to a file",
-                "allow writing to the project with `--write`, or list a folder in `[sandbox] write` of your settings",
-            );
+            let (what, hint) = denied(&outcome.layers, args.write);
+            printer.note(what, &hint);
         }
     }
     Ok(match outcome.end {
+        _ if outcome.stopped == Some(Stopped::Cancelled) => Exit::Interrupted,
         // Same as `timeout`.
         _ if outcome.stopped.is_some() => Exit::Code(124),
         End::Code(code) => Exit::Code(u8::try_from(code).unwrap_or(1)),
         End::Signal(signal) => Exit::Code(u8::try_from(128 + signal).unwrap_or(255)),
     })
+}
+
+/// Returns what to say about a command that the sandbox probably denied access to a file.
+fn denied(layers: &[LayerState], write: bool) -> (&'static str, String) {
+    let is_missing = |it: &LayerState| {
+        it.layer == Layer::Namespaces && matches!(it.state, LayerStatus::Missing(_))
+    };
+    if layers.iter().any(is_missing) {
+        let remedy = Layer::Namespaces.remedy();
+        return (
+            "the sandbox layer `namespaces` is missing, so commands cannot create files directly in the \
+             project, and git cannot write",
+            remedy.to_owned(),
+        );
+    }
+    let what = "the sandbox may have denied access to a file";
+    let folder = "list a folder in `[sandbox] write` of your settings";
+    let hint = if write {
+        format!("{folder}; protected files, such as settings of editors, cannot be changed")
+    } else {
+        format!("allow writing to the project with `--write`, or {folder}")
+    };
+    (what, hint)
 }
 
 fn refused(
@@ -188,7 +214,13 @@ fn start(
             Stream::Err => err.borrow_mut().write(bytes),
         };
     };
+    // Otherwise a signal would end this program before the report of the sandbox.
+    let cancel =
+        Cancel::new().map_err(|error| Failure::new("cannot prepare the command").cause(error))?;
+    let interrupted = cancel.clone();
+    async_runtime::cancelling(move || interrupted.cancel())?;
     let options = CommandOptions {
+        cancel: Some(&cancel),
         on_output: if args.json { None } else { Some(&mut pass_on) },
         ..CommandOptions::default()
     };
@@ -210,5 +242,34 @@ fn failed(error: &ExecError, write: bool) -> Failure {
             failure.hint(format!("install `{}` in one of these folders", sanitize::line(name)))
         }
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hint_about_denied_files_names_what_is_missing() {
+        let layers = |state| {
+            let layer = Layer::Namespaces;
+            [LayerState { layer, state }]
+        };
+        let (what, hint) = denied(&layers(LayerStatus::Missing("x".into())), true);
+        assert!(what.contains("`namespaces` is missing"), "{what}");
+        assert!(
+            !hint.contains("--write") && hint.contains("user namespaces"),
+            "{hint}"
+        );
+        let (_, hint) = denied(&layers(LayerStatus::On), true);
+        assert!(
+            !hint.contains("--write") && hint.contains("`[sandbox] write`"),
+            "{hint}"
+        );
+        let (_, hint) = denied(&layers(LayerStatus::On), false);
+        assert!(
+            hint.contains("`--write`") && hint.contains("`[sandbox] write`"),
+            "{hint}"
+        );
     }
 }

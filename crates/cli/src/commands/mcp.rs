@@ -144,7 +144,8 @@ fn serve(
         ..Http::default()
     };
     let cancel = CancellationToken::new();
-    async_runtime::cancelling(cancel.clone())?;
+    let token = cancel.clone();
+    async_runtime::cancelling(move || token.cancel())?;
     let ready = |address: SocketAddr| {
         printer.status(&format!("Listening on http://{address}/mcp"));
         printer.status(&format!(

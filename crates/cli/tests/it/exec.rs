@@ -408,3 +408,46 @@ fn files_planted_by_two_runs_are_not_executed() {
     world.run(&next).expect(0);
     assert!(!canary.exists() && !world.path("rust-toolchain.toml").exists());
 }
+
+/// A signal stops the command, and the project is inspected before the program ends: the next
+/// `git commit -a` would make a submodule of the repository.
+#[test]
+fn interrupted_command_leaves_no_repository_in_the_place_of_a_file() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let world = world();
+        let git = |arguments: &[&str]| {
+            let output = std::process::Command::new("git")
+                .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+                .args(arguments)
+                .current_dir(world.path(""))
+                .env("HOME", world.path("~"))
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+        };
+        std::fs::remove_dir_all(world.path(".git")).unwrap();
+        world.file("src/file", "x\n");
+        git(&["init", "-q"]);
+        git(&["add", "."]);
+        git(&["commit", "-q", "-m", "first"]);
+        let script = format!(
+            "cd {}/src; rm file; git init -q file; echo ready; exec sleep 600",
+            world.path("").display()
+        );
+        let line = [
+            "exec",
+            "x",
+            "--write",
+            "--approve",
+            "Bash",
+            "--",
+            "sh",
+            "-c",
+        ];
+        let running = world.command(&[&line[..], &[&*script]].concat()).start();
+        running.line(|line| line == "ready");
+        assert!(world.path("src/file/.git").exists());
+        assert_eq!(running.signal(signal), Some(130), "{signal}");
+        assert!(!world.path("src/file/.git").exists(), "{signal}");
+    }
+}

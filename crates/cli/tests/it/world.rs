@@ -307,9 +307,15 @@ impl Running {
 
 impl Running {
     /// Sends an interrupt, as Ctrl-C does, and returns the exit code.
-    pub(crate) fn interrupt(mut self) -> Option<i32> {
+    pub(crate) fn interrupt(self) -> Option<i32> {
+        self.signal("INT")
+    }
+
+    /// Sends a signal, and returns the exit code.
+    pub(crate) fn signal(mut self, name: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        let name = format!("-{name}");
+        let sent = Command::new("kill").args([&*name, &pid]).status().unwrap();
         assert!(sent.success());
         prowess_test::wait_for_exit(&mut self.child).code()
     }

@@ -37,7 +37,8 @@ const OWN_REFERENCES: &[&str] = &["refs/bisect", "refs/rewritten", "refs/worktre
 
 /// The index of a repository before the run.
 pub(super) struct IndexWatch {
-    tree: PathBuf,
+    /// The working trees of the index. Git enters the submodules of the one in which it runs.
+    trees: Vec<PathBuf>,
     own: PathBuf,
     modules: PathBuf,
     hash: usize,
@@ -87,11 +88,12 @@ impl IndexWatch {
             saved.push(reference);
         }
         let folders = BTreeSet::from([own.clone(), common.clone()]);
+        let trees = written.others.iter().chain([&written.tree]);
         Ok(Self {
             own_links: links_in(&folders)?,
             folders,
             links: git_index::places(&own, hash, None)?.links,
-            tree: protocol::path(&written.tree),
+            trees: trees.map(|tree| protocol::path(tree)).collect(),
             modules: common.join("modules"),
             hash,
             own,
@@ -105,7 +107,7 @@ impl IndexWatch {
         let found = match git_index::places(&self.own, self.hash, None) {
             Ok(now) => {
                 let new = now.links.difference(&self.links);
-                new.map(|link| self.tree.join(link))
+                new.flat_map(|link| self.trees.iter().map(move |tree| tree.join(link)))
                     .find(|place| self.is_foreign(place))?
             }
             Err(_) => self.own.join("index"),
@@ -357,6 +359,7 @@ mod tests {
             let git = protocol::bytes(tree.join(".git"));
             IndexWatch::new(&Written {
                 tree: protocol::bytes(tree),
+                others: Vec::new(),
                 own: git.clone(),
                 common: git,
                 hash: 20,
@@ -440,6 +443,7 @@ mod tests {
             let git = protocol::bytes(tree.join(".git"));
             let written = Written {
                 tree: protocol::bytes(tree),
+                others: Vec::new(),
                 own: git.clone(),
                 common: git,
                 hash: 20,

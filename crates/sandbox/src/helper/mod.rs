@@ -7,6 +7,7 @@
 #[cfg(target_os = "linux")]
 mod cgroup;
 mod index_watch;
+mod inspect;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod probe;
@@ -18,8 +19,9 @@ mod sweep;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+pub(crate) use inspect::place_id;
 pub(crate) use probe::{NAMES, Probed, parse as parse_probe};
-pub(crate) use stubs::{move_away, remove_leftover};
+pub(crate) use stubs::remove_leftover;
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__prowess-sandbox";

@@ -154,7 +154,7 @@ pub(super) fn unused_name(purpose: &str) -> String {
 }
 
 /// Gives a file or folder a name that has no meaning. No link is followed.
-pub(crate) fn move_away(path: &Path) -> io::Result<()> {
+pub(super) fn move_away(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

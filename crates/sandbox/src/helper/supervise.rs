@@ -18,7 +18,8 @@ use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::index_watch::IndexWatch;
-use super::{ARGUMENT, stage, stubs, sweep};
+use super::inspect::HomeWatch;
+use super::{ARGUMENT, inspect, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
 #[cfg(target_os = "linux")]
@@ -92,6 +93,8 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
             _ => true,
         });
     }
+    let home = spec.home.as_deref().map(HomeWatch::new).transpose();
+    let home = home.map_err(at(Step::Stubs))?;
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let covered = covered(&spec).map_err(at(Step::Mount))?;
     let outcome = run(control, &spec, &mut locks);
@@ -101,7 +104,9 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
         let _ = control.write_all(&report);
     }
-    for report in index.iter().flat_map(checked) {
+    let trees = spec.inspected.iter().flat_map(inspect::inspect);
+    let settings = home.iter().flat_map(HomeWatch::check);
+    for report in index.iter().flat_map(checked).chain(trees).chain(settings) {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }

@@ -18,9 +18,12 @@ prowess_test::tests! {
     git_reads_without_namespaces
     checked_git_commands_write_the_repository
     identity_of_a_commit_comes_from_the_home_folder
+    own_settings_of_git_are_honoured
     only_checked_git_commands_write_the_repository
     filter_of_a_repository_cannot_redirect_git
     adding_everything_adds_no_placeholder
+    placeholders_are_not_recorded_whatever_the_project_ignores
+    git_commands_that_change_protected_files_do_not_begin
     linked_worktrees_and_submodules_work
     what_tools_execute_later_cannot_be_changed
     protected_link_does_not_close_the_project
@@ -431,6 +434,38 @@ fn identity_of_a_commit_comes_from_the_home_folder() {
     assert!(!other.success());
 }
 
+/// Ignore files and included files of the person have the same meaning as outside.
+fn own_settings_of_git_are_honoured() {
+    let project = Project::new(false);
+    for name in ["user.name", "user.email"] {
+        project.git(&["config", "--unset", name]);
+    }
+    let home = project.home();
+    let put = |name: &str, text: &str| std::fs::write(home.join(name), text).unwrap();
+    let text = format!(
+        "[core]\n excludesFile = ~/.ignored\n[tag]\n forceSignAnnotated = true\n\
+         [user]\n name = From Home\n email = home@example.org\n\
+         [includeIf \"gitdir:{}/\"]\n path = ~/.work\n[includeIf \"gitdir:/other/\"]\n path = ~/.other\n",
+        project.work().display()
+    );
+    put(".gitconfig", &text);
+    put(".ignored", ".env\n*.key\n");
+    put("work", "[user]\n email = work@example.org\n");
+    std::os::unix::fs::symlink("work", home.join(".work")).unwrap();
+    put(".other", "[user]\n email = other@example.org\n");
+    project.write(".env", "SECRET\n");
+    project.write("a.key", "SECRET\n");
+    project.write("new", "x\n");
+    for line in ["git add -A", "git commit -q -m two", "git tag -m text v1"] {
+        let outcome = project.place.run(line);
+        assert!(outcome.success(), "{line}: {outcome:?}");
+    }
+    assert_eq!(
+        project.git(&["show", "--format=%an %ae", "--name-only", "HEAD"]),
+        "From Home work@example.org\n\nfile\nnew\n"
+    );
+}
+
 fn only_checked_git_commands_write_the_repository() {
     let project = Project::new(true);
     let before = project.git(&["rev-parse", "HEAD"]);
@@ -487,6 +522,80 @@ fn adding_everything_adds_no_placeholder() {
     assert!(outcome.success(), "{outcome:?}");
     let staged = project.git(&["diff", "--cached", "--name-only"]);
     assert_eq!(staged, "file\nnew\n");
+}
+
+/// Negated patterns of a project are stronger than the ignore file of the sandbox.
+fn placeholders_are_not_recorded_whatever_the_project_ignores() {
+    for edits in [true, false] {
+        let project = Project::new(edits);
+        project.write(".gitignore", "/*\n!/file\n!/*.md\n!/.*\n");
+        // A killed run left it.
+        let leftover = project.work().join(".npmrc");
+        std::fs::write(&leftover, "").unwrap();
+        mode(&leftover, 0o404);
+        for line in ["git add -A", "git commit -q -m two"] {
+            let outcome = project.place.run(line);
+            assert!(outcome.success(), "{line}: {outcome:?}");
+        }
+        let recorded = project.git(&["show", "--format=", "--name-only"]);
+        assert_eq!(recorded, ".gitignore\nfile\n");
+    }
+}
+
+/// Git would end successfully, and the next commit would revert the protected files.
+fn git_commands_that_change_protected_files_do_not_begin() {
+    let project = Project::new(true);
+    project.write("AGENTS.md", "one\n");
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-q", "-m", "second"]);
+    project.git(&["switch", "-q", "-c", "harmless"]);
+    project.write("file", "three\n");
+    project.git(&["commit", "-q", "-a", "-m", "harmless"]);
+    project.git(&["switch", "-q", "-c", "other"]);
+    project.write("AGENTS.md", "two\n");
+    project.write(".envrc", "two\n");
+    project.write(".vscode/tasks.json", "{}\n");
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-q", "-m", "other"]);
+    project.git(&["update-ref", "refs/remotes/origin/remote", "other"]);
+    project.git(&["switch", "-q", "main"]);
+    project.write("AGENTS.md", "stashed\n");
+    project.git(&["stash", "-q"]);
+    let head = || project.git(&["symbolic-ref", "HEAD"]) + &project.git(&["status", "--short"]);
+    let before = head();
+    let files = "`.envrc`, `.vscode/tasks.json`, `AGENTS.md`";
+    for (line, names) in [
+        ("git switch other", files),
+        ("git switch -c new other", files),
+        ("git switch --detach other", files),
+        ("git switch -", files),
+        ("git switch --orphan new", "`AGENTS.md`"),
+        ("git switch remote", files),
+        ("git stash pop", "`AGENTS.md`"),
+    ] {
+        let error = project.place.try_run(line).unwrap_err().to_string();
+        assert!(
+            error.contains(names) && error.contains(line),
+            "{line}: {error}"
+        );
+        assert_eq!(head(), before, "{line}");
+    }
+    let error = project
+        .place
+        .try_run("git stash -u")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("placeholders"), "{error}");
+    for line in ["git switch harmless", "git switch -", "git switch -c new"] {
+        let outcome = project.place.run(line);
+        assert!(outcome.success(), "{line}: {outcome:?}");
+        assert_eq!(project.git(&["status", "--short"]), "", "{line}");
+    }
+    project.write("AGENTS.md", "changed\n");
+    let error = project.place.try_run("git stash").unwrap_err().to_string();
+    assert!(error.contains("`AGENTS.md`"), "{error}");
+    project.write("file", "changed\n");
+    assert!(project.place.run("git stash push file").success());
 }
 
 fn linked_worktrees_and_submodules_work() {

@@ -33,6 +33,8 @@ mod support;
 mod table;
 #[cfg(target_os = "linux")]
 mod ways_out;
+#[cfg(target_os = "linux")]
+mod ways_out_fourth;
 
 use std::process::ExitCode;
 
@@ -50,6 +52,7 @@ const ROLES: &[(&str, fn())] = &[
     ("orphans::host", orphans::host),
     ("orphans::writing_host", orphans::writing_host),
     ("table::as_a_user", table::as_a_user),
+    ("ways_out_fourth::host", ways_out_fourth::host),
     ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
     (
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         runs::tests(),
         table::tests(),
         ways_out::tests(),
+        ways_out_fourth::tests(),
     ];
     // Some try hundreds of commands in every set of layers.
     let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));

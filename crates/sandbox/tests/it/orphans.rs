@@ -188,7 +188,7 @@ fn lock_outlives_a_killed_host() {
     assert!(alive(&mark).is_empty(), "the lock was released too early");
 }
 
-fn child_of(parent: u32) -> rustix::process::Pid {
+pub(crate) fn child_of(parent: u32) -> rustix::process::Pid {
     let children = format!("/proc/{parent}/task/{parent}/children");
     let children = std::fs::read_to_string(children).unwrap();
     let child = children.split_whitespace().next().unwrap();

@@ -53,7 +53,7 @@ struct Way {
 }
 
 /// Makes the repository `$d` with a monitor.
-const REPOSITORY: &str = "plant() { git init -q $1 && git -C $1 config core.fsmonitor 'touch {canary}; false' && \
+pub(crate) const REPOSITORY: &str = "plant() { git init -q $1 && git -C $1 config core.fsmonitor 'touch {canary}; false' && \
      (cd $1 && git -c core.fsmonitor= -c user.name=a -c user.email=a commit -q --allow-empty -m x); }\n";
 
 const HOOK: &str = "printf '#!/bin/sh\\ntouch {canary}\\n' > h; chmod 755 h\n";
@@ -181,6 +181,18 @@ const WAYS: &[Way] = &[
         script: "cp h scripts/hook; mv scripts s; mkdir scripts; cp h scripts/hook",
     },
     Way {
+        name: "a hook that has another name",
+        prepare: |project| {
+            project.write("scripts/a/b/c/d/e/hook", "#!/bin/sh\n");
+            let script = project.work().join("scripts/a/b/c/d/e/hook");
+            mode(&script, 0o777);
+            std::fs::create_dir_all(project.work().join(".git/hooks")).unwrap();
+            let hook = project.work().join(".git/hooks/post-index-change");
+            std::fs::hard_link(script, hook).unwrap();
+        },
+        script: "cat h > scripts/a/b/c/d/e/hook",
+    },
+    Way {
         name: "a configuration file that is a link",
         prepare: |project| {
             std::fs::create_dir(project.work().join("conf")).unwrap();
@@ -228,6 +240,28 @@ const WAYS: &[Way] = &[
         script: "for f in mod __init__; do printf 'open(\"{canary}\", \"w\")\\n' > tools/$f.py; done",
     },
     Way {
+        name: "a module that is installed elsewhere",
+        prepare: |project| {
+            let command = "\"/usr/bin/python3\" -m json.tool --help";
+            project.git(&["config", "core.fsmonitor", command]);
+        },
+        script: "printf 'open(\"{canary}\", \"w\")\\n' > json.py",
+    },
+    Way {
+        name: "a package that `npx` runs",
+        prepare: |project| {
+            project.write("node_modules/tool/cli.js", "#!/bin/sh\n");
+            mode(&project.work().join("node_modules/tool/cli.js"), 0o777);
+            project.write("node_modules/.bin/keep", "");
+            let program = project.work().join("node_modules/.bin/tool");
+            symlink("../tool/cli.js", program).unwrap();
+            // Like `npx`, which may not be installed.
+            let npx = "npx() { node_modules/.bin/$1; }; npx tool; true";
+            project.git(&["config", "core.fsmonitor", npx]);
+        },
+        script: "cp h node_modules/tool/cli.js",
+    },
+    Way {
         name: "a program in a folder that the command enters",
         prepare: |project| monitor(project, "cd tools && exec ./monitor"),
         script: "cp h tools/monitor",
@@ -242,7 +276,7 @@ fn monitor(project: &Project, command: &str) {
 }
 
 /// Moves the git folder of the project to another place in it.
-fn separate(project: &Project, place: &str) {
+pub(crate) fn separate(project: &Project, place: &str) {
     let place = project.work().join(place);
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();
     let option = format!("--separate-git-dir={}", place.display());
@@ -260,7 +294,7 @@ fn worktree(project: &Project) {
 }
 
 /// Adds a submodule to the index that was never fetched.
-fn submodule(project: &Project, path: &str, folder: bool) {
+pub(crate) fn submodule(project: &Project, path: &str, folder: bool) {
     submodule_in(project, &project.work(), path, folder);
 }
 
@@ -277,7 +311,7 @@ fn submodule_in(project: &Project, repository: &Path, path: &str, folder: bool) 
 }
 
 /// Lets every user write in the project, so that only the sandbox is in the way.
-fn open_up(folder: &Path) {
+pub(crate) fn open_up(folder: &Path) {
     let done = std::process::Command::new("chmod")
         .args(["-R", "a+rwX"])
         .arg(folder)
@@ -915,7 +949,7 @@ fn worktrees_and_separate_git_folders_work() {
 }
 
 /// Waits for something that another process does, for a limited time.
-fn wait_for(is_done: impl Fn() -> bool) {
+pub(crate) fn wait_for(is_done: impl Fn() -> bool) {
     for _ in 0..6000 {
         if is_done() {
             return;
@@ -1065,7 +1099,7 @@ const FILTER: &str = "filter() { echo x > $1/x; git -C $1 add x; git -C $1 commi
      git -C $1 config filter.e.clean 'touch {canary}; touch {git}/planted; cat'
      echo '* filter=e' > $1/.gitattributes; touch -d 2001-01-01 $1/x; }\n";
 
-fn run_outside(project: &Project, script: &str) {
+pub(crate) fn run_outside(project: &Project, script: &str) {
     let git = project.work().join(".git");
     let script = project.fill(script).replace("{git}", git.to_str().unwrap());
     let identity = ["AUTHOR", "COMMITTER"].map(|who| {

@@ -5,6 +5,7 @@
 const NAMES: &[&str] = &[
     "imap.tunnel",
     "instaweb.httpd",
+    "lfs.path",
     "remote.vcs",
     "sendemail.smtpserver",
     "submodule.update",

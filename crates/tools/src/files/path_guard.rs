@@ -16,8 +16,8 @@ use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
-use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, runs_later};
-use prowess_policy::{Actor, Decision, GateAction, Verdict};
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, is_home_setting, runs_later};
+use prowess_policy::{Actor, Decision, GateAction, Profile, Verdict};
 use prowess_traits::ApprovalRequest;
 
 use crate::skill_access::judge_file;
@@ -162,7 +162,7 @@ impl<'w> PathGuard<'w> {
             runs_later(real, &settled(&self.context.settings.paths.home))
         } else {
             match prowess_sandbox::protected_paths(&profile) {
-                Ok(found) => within(real, &found),
+                Ok(found) => within(real, &found) || self.is_setting_of_home(real, &profile),
                 Err(error) => return Some(error.to_string().into()),
             }
         };
@@ -170,6 +170,17 @@ impl<'w> PathGuard<'w> {
             "it belongs to a skill or can cause code to run later; only the user may change it"
                 .into()
         })
+    }
+
+    /// Returns `true` if a file is below a name in the home folder that begins with a dot, unless the
+    /// user named a folder there.
+    fn is_setting_of_home(&self, real: &Path, profile: &Profile) -> bool {
+        let home = settled(&self.context.settings.paths.home);
+        let is_named = |folder: &PathBuf| {
+            let folder = settled(folder);
+            real.starts_with(&folder) && is_home_setting(&folder, &home)
+        };
+        is_home_setting(real, &home) && !profile.writable.iter().any(is_named)
     }
 
     /// Returns `true` if a file is in a folder that is searched for skills, whether or not the folder

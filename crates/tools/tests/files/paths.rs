@@ -378,3 +378,31 @@ fn files_that_a_repository_executes_are_not_written() {
     git(&["status"]);
     assert!(!canary.exists());
 }
+
+/// Programs read names that begin with a dot, whether they exist or not.
+#[test]
+fn settings_of_a_home_folder_that_is_the_project_are_not_written() {
+    let world = World::new();
+    world.file("~/.mavenrc", "before");
+    world.folder("~/.cache/named");
+    let mut context = world.yolo();
+    context.settings.paths.workspace = world.path("~");
+    context.gate().places.root = world.text("~").into();
+    context.settings.writable = vec![world.path("~/.cache/named")];
+    let write = |path: &str| {
+        let path = world.path(path).display().to_string();
+        call(&context, "write", &json!({ "path": path, "content": "x" }))
+    };
+    for path in [
+        "~/.mavenrc",
+        "~/.gdbearlyinit",
+        "~/.sdkman/init",
+        "~/.cache/x",
+    ] {
+        let error = write(path).unwrap_err();
+        assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
+    }
+    for path in ["~/notes/a", "~/.cache/named/a"] {
+        write(path).unwrap();
+    }
+}
