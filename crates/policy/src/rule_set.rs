@@ -167,6 +167,19 @@ impl PermissionRules {
         }
     }
 
+    /// Adds a list of rules that could not be read as an invalid rule.
+    pub fn add_unread(&mut self, effect: Effect, key: &str, why: &str, source: RuleSource) {
+        let fault = RuleFault {
+            text: key.into(),
+            why: why.into(),
+        };
+        self.unread.push(InvalidRule {
+            effect,
+            fault,
+            source,
+        });
+    }
+
     /// Returns an allow rule of a skill, limited to the project if it names no files: `Read` and
     /// `Write` do not mean the whole disk. `Glob`, `Grep` and `LS` search the files that the skill
     /// may read, so beside `Read(docs/**)` they grant no others.

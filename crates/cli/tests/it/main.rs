@@ -26,6 +26,7 @@ mod find;
 mod fix;
 mod frontmatter;
 mod gate_attacks;
+mod gate_attacks_fourth;
 mod help;
 mod hijacked;
 mod hints;

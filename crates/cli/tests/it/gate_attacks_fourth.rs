@@ -1,0 +1,159 @@
+//! Fourth round of attacks on the gate, as the attackers met it: through the command.
+
+use serde_json::{Value, json};
+
+use crate::gate_attacks::{converse, loads, skill, sub_run, world, writes};
+use crate::world::World;
+
+const EDITS: &str = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(echo:*)']\n";
+
+fn bash(command: &str) -> Value {
+    json!({"name": "bash", "input": {"command": command}})
+}
+
+/// Returns frontmatter in which a key cannot be read, one for each reason.
+fn unread(key: &str, value: &str, other: &str) -> Vec<(&'static str, String)> {
+    let big: String = (0..300)
+        .map(|n| format!("  k{n}: {}\n", "v".repeat(60)))
+        .collect();
+    let deep = format!("{}{}", "[".repeat(30), "]".repeat(30));
+    let line = format!("{key}: {value}\n");
+    vec![
+        ("duplicate", format!("{line}{key}: {other}\n")),
+        ("reversed duplicate", format!("{key}: {other}\n{line}")),
+        ("anchor", format!("{key}: &a {value}\n")),
+        ("anchor elsewhere", format!("{line}x: &a b\n")),
+        ("alias", format!("x: &a {value}\n{key}: *a\n")),
+        ("tag", format!("{key}: !!str {value}\n")),
+        ("depth", format!("{line}x: {deep}\n")),
+        ("size", format!("{line}x:\n{big}")),
+        (
+            "size and escape",
+            format!("\"{}\": {value}\nx:\n{big}", key.replace('-', "\\x2d")),
+        ),
+    ]
+}
+
+#[test]
+fn unread_allowed_tools_allow_nothing() {
+    let calls = [bash("echo RAN"), writes("w.txt", "x")];
+    for (why, keys) in unread("allowed-tools", "Read", "Bash") {
+        let world = world(EDITS);
+        skill(&world, "~/.agents/skills", "s", &keys, "Do.");
+        let output = sub_run(&world, "s", &calls);
+        assert!(!output.contains("RAN\\n"), "{why}: {output}");
+        assert!(!world.path("w.txt").exists(), "{why}: {output}");
+    }
+    // Unclosed frontmatter is a text without keys, but it restricts.
+    let world = world(EDITS);
+    let text = "---\nname: s\ndescription: Does it.\nallowed-tools: Read\n\nDo.\n";
+    world.file("~/.agents/skills/s/SKILL.md", text);
+    let output = sub_run(&world, "s", &calls);
+    assert!(!world.path("w.txt").exists(), "{output}");
+    // Without the key, and with a readable one, the rules decide.
+    for keys in ["", "allowed-tools: Bash Write\n"] {
+        skill(&world, "~/.agents/skills", "s", keys, "Do.");
+        let output = sub_run(&world, "s", &calls);
+        assert!(output.contains("RAN\\n"), "{keys}: {output}");
+        assert!(world.path("w.txt").exists(), "{keys}: {output}");
+    }
+}
+
+#[test]
+fn unread_disallowed_tools_need_approval() {
+    let mut cases = unread("disallowed-tools", "Bash", "Read");
+    // With escapes in keys, `disable-model-invocation` may be there as well.
+    cases.retain(|(why, _)| *why != "size and escape");
+    for (why, keys) in cases {
+        let world = world(EDITS);
+        skill(&world, "~/.agents/skills", "s", &keys, "Do.");
+        let output = converse(&world, &[loads("s"), bash("echo RAN")], &[]);
+        assert!(!output.contains("RAN\\n"), "{why}: {output}");
+    }
+}
+
+#[test]
+fn unread_keys_keep_a_skill_from_models() {
+    for (why, keys) in unread("disable-model-invocation", "true", "false") {
+        let world = world(EDITS);
+        skill(&world, "~/.agents/skills", "s", &keys, "BODYTEXT");
+        let output = converse(&world, &[loads("s")], &[]);
+        assert!(!output.contains("BODYTEXT"), "{why}: {output}");
+    }
+}
+
+#[test]
+fn unread_creator_needs_trust() {
+    let nested = |text: String| match text.split_once("x:") {
+        Some((head, rest)) => format!(
+            "metadata:\n  {}\nx:{rest}",
+            head.trim().replace('\n', "\n  ")
+        ),
+        None => format!("metadata:\n  {}\n", text.trim().replace('\n', "\n  ")),
+    };
+    let flat = unread("creator", "agent", "me").into_iter();
+    let inner = unread("creator", "agent", "me").into_iter();
+    let inner = inner.filter(|(why, _)| *why != "alias");
+    let more: String = (0..70).map(|n| format!("  k{n}: v\n")).collect();
+    let others = [
+        (
+            "two maps",
+            "metadata:\n  creator: me\nmetadata:\n  creator: agent\n".to_owned(),
+        ),
+        (
+            "many values",
+            format!("metadata:\n{more}  creator: agent\n"),
+        ),
+        ("two spellings", "creator: me\nCreator: agent\n".to_owned()),
+        ("list", "metadata:\n  creator: [agent]\n".to_owned()),
+    ];
+    let cases = flat
+        .chain(inner.map(|(why, keys)| (why, nested(keys))))
+        .chain(others);
+    for (why, keys) in cases {
+        let world = world("");
+        let keys = format!("allowed-tools: Bash\n{keys}");
+        skill(
+            &world,
+            "~/.agents/skills",
+            "s",
+            &keys,
+            "!`echo PWN$((40+2))`",
+        );
+        let output = converse(&world, &[loads("s")], &[]);
+        assert!(!output.contains("PWN42"), "{why}: {keys}: {output}");
+        let shown = world.run(&["trust", "s"]);
+        assert!(
+            !format!("{}{}", shown.stdout, shown.stderr).contains("needs no trust"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn empty_tool_list_limits_commands_of_models() {
+    let runs = |world: &World| {
+        let input = json!({"reason": "x", "commandLine": "echo RAN"}).to_string();
+        let command = [
+            "tool",
+            "call",
+            "run_command_line",
+            "--skill",
+            "s",
+            "--json",
+            &input,
+        ];
+        world.run(&command).stdout.contains("RAN\"")
+    };
+    for (keys, is_run) in [
+        ("", true),
+        ("allowed-tools: Bash(echo:*)\n", true),
+        ("allowed-tools: []\n", false),
+        ("allowed-tools: \"\"\n", false),
+        ("allowed-tools: Read\n", false),
+    ] {
+        let world = world(EDITS);
+        skill(&world, "~/.agents/skills", "s", keys, "Do.");
+        assert_eq!(runs(&world), is_run, "{keys}");
+    }
+}
