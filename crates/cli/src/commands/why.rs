@@ -116,6 +116,13 @@ pub(crate) fn run(
         about: "project",
         text,
     }));
+    let obstacle = context.read(&entry.skill).ok().and_then(|snapshot| {
+        prowess_tools::hook_obstacle(&context, &snapshot.effects.hooks, &snapshot.trust)
+    });
+    answers.lines.extend(obstacle.map(|text| WhyAnswer {
+        about: "hooks",
+        text,
+    }));
     if args.json {
         printer.json(&answers.document(&catalog, entry))?;
     } else {

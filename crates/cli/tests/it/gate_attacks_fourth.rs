@@ -157,3 +157,63 @@ fn empty_tool_list_limits_commands_of_models() {
         assert_eq!(runs(&world), is_run, "{keys}");
     }
 }
+
+const GUARD: &str = "allowed-tools: Bash\nhooks:\n  PreToolUse:\n    - matcher: Write\n      hooks:\n        \
+                     - type: command\n          command: CHECK\n";
+
+#[test]
+fn project_does_not_switch_off_hooks() {
+    let guard = GUARD.replace("CHECK", "echo GUARDED >&2; exit 2");
+    let calls = [loads("guard"), writes("w.txt", "x")];
+    for settings in [
+        "[permissions]\ndeny = ['Bash']\n",
+        "[permissions]\nask = ['Bash']\n",
+        "[permissions]\nskill-commands = false\n",
+        "[permissions]\ndeny = ['skill:guard/run']\n",
+        "[permissions]\ndeny = ['Skill(guard)']\n",
+    ] {
+        let world = world(EDITS);
+        skill(&world, "~/.agents/skills", "guard", &guard, "Guards.");
+        world.file(".agents/prowess.toml", settings);
+        let output = converse(&world, &calls, &[]);
+        // A skill that cannot be loaded has no hooks; the rule says so.
+        let is_loaded = !settings.contains("Skill(");
+        assert_eq!(
+            world.path("w.txt").exists(),
+            !is_loaded,
+            "{settings}: {output}"
+        );
+        if !is_loaded {
+            continue;
+        }
+        let recorded = output.lines().filter(|line| line.contains("\"decided\""));
+        let recorded: Vec<&str> = recorded.filter(|line| line.contains("GUARDED")).collect();
+        assert!(!recorded.is_empty(), "{settings}: {output}");
+        for command in [&["why", "guard"][..], &["doctor"]] {
+            let output = world.run(command).stdout;
+            assert!(
+                output.contains("GUARDED"),
+                "{settings}: {command:?}: {output}"
+            );
+        }
+    }
+}
+
+#[test]
+fn hook_that_needs_approval_does_not_let_calls_through() {
+    let world = world(EDITS);
+    let check = "python3 -c \"import sys; sys.exit(2)\"";
+    let guard = GUARD.replace("CHECK", check);
+    skill(&world, "~/.agents/skills", "guard", &guard, "Guards.");
+    skill(
+        &world,
+        "~/.agents/skills",
+        "other",
+        "disallowed-tools: Bash(rm:*)\n",
+        "Strict.",
+    );
+    let calls = [loads("guard"), loads("other"), writes("w.txt", "x")];
+    let output = converse(&world, &calls, &[]);
+    assert!(!world.path("w.txt").exists(), "{output}");
+    assert!(output.contains("could not run"), "{output}");
+}
