@@ -139,7 +139,11 @@ impl PermissionRules {
             "http_get" => Some(RuleSubject::Host("*".into())),
             _ => None,
         };
-        if let (Ok(rule), Some(subject)) = (&parsed, wider) {
+        let others = parsed.as_ref().map(PermissionRule::other_subjects);
+        let others = others.unwrap_or_default().into_iter();
+        let others = others.filter(|_| effect != Effect::Allow);
+        for subject in wider.into_iter().chain(others) {
+            let Ok(rule) = &parsed else { break };
             let rule = PermissionRule {
                 text: rule.text.clone(),
                 subject,
@@ -254,6 +258,13 @@ impl PermissionRules {
                 .filter(|rule| restricts(rule.effect))
                 .cloned(),
         );
+    }
+
+    /// Adds the deny rules of another set.
+    pub(crate) fn forbid(&mut self, other: &Self) {
+        let denials = other.of(Effect::Deny);
+        let new: Vec<_> = denials.filter(|rule| !self.rules.contains(rule)).collect();
+        self.rules.extend(new.into_iter().cloned());
     }
 
     /// Returns these rules, restricted by the rules that the settings files have now: deny and ask
