@@ -256,7 +256,8 @@ impl Gate {
             text: bound.display,
         };
         let decision = stricter(decision, opaque.clone());
-        let mut decision = self.settle(stricter(decision, restricted.clone()), &action);
+        let decision = stricter(decision, restricted.clone());
+        let mut decision = self.settle(decision, &action, actor);
         let anything = actor
             .skill
             .as_ref()
@@ -322,7 +323,8 @@ impl Gate {
             Err(refusal) => self.unproved(text, *refusal, actor),
         };
         let action = GateAction::Command { text };
-        (self.settle(stricter(decision, restricted), &action), script)
+        let decision = stricter(decision, restricted);
+        (self.settle(decision, &action, actor), script)
     }
 
     /// Returns `true` if the user's own rules allow exactly this line, or a person did.
@@ -336,9 +338,9 @@ impl Gate {
     }
 
     /// Applies approval given in advance. Then mode `allow` turns prompts into denials.
-    fn settle(&self, decision: Decision, action: &GateAction<'_>) -> Decision {
+    fn settle(&self, decision: Decision, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         if decision.verdict == Verdict::Ask
-            && let Some(approval) = self.approved(action)
+            && let Some(approval) = self.approved(action, actor)
         {
             return approval;
         }
@@ -353,8 +355,8 @@ impl Gate {
         decision
     }
 
-    /// Returns the decision of the `--approve` rules alone, if they allow the action.
-    fn approved(&self, action: &GateAction<'_>) -> Option<Decision> {
+    /// Returns the decision of the `--approve` rules and the deny rules, if it allows the action.
+    fn approved(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Option<Decision> {
         if let GateAction::Fetch {
             host,
             private: true,
@@ -366,8 +368,13 @@ impl Gate {
             return Some(Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite()));
         }
         self.approvals.of(Effect::Allow).next()?;
+        // The deny rules stay in force: they may be about code that they cannot be checked against.
+        let mut rules = self.approvals.clone();
+        for set in self.sets(actor) {
+            rules.forbid(set);
+        }
         let alone = Self {
-            rules: self.approvals.clone(),
+            rules,
             mode: PermissionMode::Allow,
             places: self.places.clone(),
             ..Self::default()
@@ -493,9 +500,19 @@ impl Gate {
             return Restrictions::certain(Some(decision));
         }
         // Mode `yolo` does not prompt, so a script that may do what a rule forbids is denied.
-        if everything.is_opaque && denies && self.mode == PermissionMode::Yolo {
-            let reason = "it has a script that cannot be checked against the deny rules";
-            let advice = "write the commands of the script as plain lines";
+        let is_opaque = everything.is_opaque || findings.unknown_program;
+        if is_opaque && denies && self.mode == PermissionMode::Yolo {
+            let (reason, advice) = if everything.is_opaque {
+                (
+                    "it has a script that cannot be checked against the deny rules",
+                    "write the commands of the script as plain lines",
+                )
+            } else {
+                (
+                    "the names of files decide which program it runs, so the deny rules cannot be checked",
+                    "write the name of the program",
+                )
+            };
             let decision = Decision::new(Verdict::Deny, reason).advice(advice);
             return Restrictions::certain(Some(decision));
         }
@@ -1058,7 +1075,7 @@ impl Gate {
         });
         let restricted = self.lost(actor).or(asked).or(private);
         let decision = stricter(self.judge_freely(action, actor, looks), restricted);
-        self.settle(decision, action)
+        self.settle(decision, action, actor)
     }
 
     /// Decides about a request that no rule restricts.

@@ -1,7 +1,8 @@
 //! Fourth round of attacks on the gate: rules that never matched, and commands that rules missed.
 
 use prowess_policy::{
-    Actor, Effect, Gate, GateAction, PermissionRule, RuleSource, SkillAction, Verdict,
+    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRule, PermissionRules, RuleSource,
+    SkillAction, Verdict,
 };
 
 use Verdict::{Allow, Ask, Deny};
@@ -140,4 +141,128 @@ fn colon_in_a_rule_about_a_skill_may_precede_arguments() {
     // An allow rule has one meaning.
     let gate = gate(&["Skill(deploy:prod)"], &[]);
     assert_eq!(loading(&gate, "deploy", "prod"), Ask);
+}
+
+#[test]
+fn values_of_all_options_are_judged() {
+    let free = gate(&["Bash"], &[]);
+    let banned = gate(&["Bash"], &["Bash(rm:*)"]);
+    for line in [
+        "git clone -c core.sshCommand='rm x' a:b d",
+        "git clone --config=core.sshCommand='rm x' a:b d",
+        "strace -o'|rm x' true",
+        "strace --output='|rm x' true",
+        "dpkg --pre-invoke='rm x' -i a.deb",
+        "dpkg --post-invoke 'rm x' --configure -a",
+        "hyperfine --prepare='rm x' ls",
+        "hyperfine -p 'rm x' ls",
+        "hyperfine --setup 'rm x' --cleanup 'rm y' ls",
+    ] {
+        assert_eq!(verdict(&banned, line), Deny, "{line}");
+        assert_eq!(verdict(&free, line), Allow, "{line}");
+    }
+    // Options that are not in the table may take commands.
+    for line in [
+        "watchexec --on-start='rm x' ls",
+        "strace -o '!rm x' true",
+        "nice --unheard-of='rm x' ls",
+    ] {
+        assert_ne!(verdict(&banned, line), Allow, "{line}");
+    }
+    for line in [
+        "git clone -c user.name=rm https://h/r d",
+        "strace -o out.txt true",
+        "hyperfine --prepare='sync' ls",
+        "dpkg -l",
+        "timeout 5 ls src/*.rs",
+    ] {
+        assert_eq!(verdict(&banned, line), Allow, "{line}");
+    }
+}
+
+fn yolo() -> Gate {
+    Gate {
+        mode: PermissionMode::Yolo,
+        ..gate(&[], &["Bash(rm:*)"])
+    }
+}
+
+#[test]
+fn quotes_braces_and_patterns_hide_no_programs() {
+    let gate = yolo();
+    for line in [
+        "echo \"${z-'$(rm x)'}\"",
+        "echo \"${z:='`rm x`'}\"",
+        "echo \"${z-'}$(rm x)'\"",
+        "cat <<E\n${z-'$(rm x)'}\nE",
+        "cat <<-E\n\t${z-'$(rm x)'}\n\tE",
+        "cat <<E\ndon't\nE\nrm x\necho 'a'",
+        "cat <<'E'\ndon't\nE\nrm x\necho 'a'",
+        "cat <<A <<B\nit's\nA\nb\nB\nrm x # '",
+        "bash <<E\nrm x\nE",
+        "/bin/{r..r}m x",
+        "/bin/{r..r}{m..m} x",
+        "/bin/{q..s}m x",
+        "{{r,s}m,x}",
+        "env /bin/{r..r}m x",
+        "/bin/r[]m] x",
+        "/bin/r[!]a-l] x",
+        "/bin/r[[:alpha:]] x",
+        "env /bin/r[]m] x",
+        "nice /bin/r[]m] x cat",
+        "/bin/s[]m] x",
+        "shopt -s extglob\n/bin/r@(m) x",
+        "shopt -s extglob\n/bin/+(r)m x",
+        "bash -O extglob -c '/bin/r@(m) x'",
+    ] {
+        assert_eq!(verdict(&gate, line), Deny, "{line:?}");
+    }
+    for line in [
+        "echo \"${z:-'none'}\"",
+        "echo \"${z#'a'}\" \"${z%\\'}\"",
+        "for i in {1..3}; do echo $i; done",
+        "echo {a..z} {x,y}",
+        "mkdir -p src/{a,b}/{c,d}",
+        "cat <<E\ndon't\nE\necho done",
+        "cat > f <<'E'\nit's $(rm x)\nE",
+        "ls src/*.rs [ab].txt",
+        "[ -f x ] && ls",
+        "case $x in a*) ls;; b*) ls;; esac",
+    ] {
+        let decision = gate.decide(&GateAction::Command { text: line }, &Actor::default());
+        assert_eq!(decision.verdict, Allow, "{line:?} {decision:?}");
+    }
+}
+
+#[test]
+fn approval_in_advance_leaves_deny_rules_in_force() {
+    let approved = |rule: &str, deny: &[&str], line: &str| {
+        let mut gate = gate(&[], deny);
+        gate.approvals
+            .add(Effect::Allow, rule, RuleSource::Approval);
+        verdict(&gate, line)
+    };
+    for line in [
+        "bash -c '$0 x' rm",
+        "bash -c '/bin/s@(m) x'",
+        "python3 -c 'import os; os.system(\"r\" + \"m x\")'",
+    ] {
+        assert_ne!(approved("Bash", &["Bash(rm:*)"], line), Allow, "{line}");
+        assert_eq!(approved("Bash", &[], line), Allow, "{line}");
+        // Exactly this line was approved.
+        let exact = format!("Bash({line})");
+        assert_eq!(approved(&exact, &["Bash(rm:*)"], line), Allow, "{line}");
+    }
+    assert_eq!(approved("Bash", &["Bash(rm:*)"], "ls"), Allow);
+    assert_eq!(approved("Bash", &["Bash(rm:*)"], "rm x"), Deny);
+    // Deny rules of loaded skills count as well.
+    let restrictions = PermissionRules::of_skill("s", "", "Bash(rm:*)");
+    let mut gate = gate(&[], &[]);
+    gate.approvals
+        .add(Effect::Allow, "Bash", RuleSource::Approval);
+    let action = GateAction::Command {
+        text: "bash -c '$0 x' rm",
+    };
+    let decision = gate.decide(&action, &Actor::default().within(&restrictions));
+    assert_eq!(decision.verdict, Ask);
 }

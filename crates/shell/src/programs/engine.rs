@@ -824,6 +824,7 @@ impl Walk<'_> {
                 (None, _) => None,
             });
         }
+        self.report.hides |= hit && runs && option.starts == Starts::No;
         if hit {
             let apart = option.starts == Starts::Module && attached.is_none();
             self.report

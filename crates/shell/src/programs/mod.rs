@@ -102,6 +102,8 @@ pub struct ProgramReport {
     /// file: `bash /dev/stdin`, `sed -f -`, `xargs sh -c`. A program that is in the table as an
     /// interpreter and has no script has a hit instead.
     pub takes_input: bool,
+    /// `true` if an option runs something that is not among the starts and scripts.
+    pub hides: bool,
     /// Indices of words that are code or name a program or a file of code, as far as the table alone
     /// can tell.
     pub(crate) code: Vec<usize>,
@@ -286,6 +288,17 @@ fn starts_after(prefix: &[Word]) -> bool {
 /// cannot be looked for.
 pub fn is_opaque(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.opaque)
+}
+
+/// Returns `true` if a program starts the program that its words name, with any option: `nice`.
+pub fn starts_programs(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| {
+        let is_wrapper = matches!(program.code, Code::Wrapper { .. } | Code::Command);
+        is_wrapper
+            || program
+                .always
+                .is_some_and(|reason| reason.effect == ProgramEffect::Runs)
+    })
 }
 
 /// Returns `true` if a program is named by a process or an open file, so that it may be any program:
