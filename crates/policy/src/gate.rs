@@ -9,7 +9,7 @@ use crate::mode::PermissionMode;
 use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
 use crate::request::{Actor, GateAction, SkillAction, SkillActor};
 use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject};
-use crate::rule_set::{PermissionRules, SourcedRule};
+use crate::rule_set::{PermissionRules, RuleSource, SourcedRule};
 use prowess_shell::script::{self, canonical};
 use prowess_shell::{LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound};
 use prowess_spec::wildcard::like;
@@ -859,6 +859,9 @@ impl Gate {
             let RuleSubject::Command(rule) = &placed.rule.subject else {
                 continue;
             };
+            if self.is_about_project(placed, command, actor) {
+                continue;
+            }
             match matching::allows(rule, script, command) {
                 Fit::No => {}
                 Fit::But(hit) => {
@@ -916,7 +919,7 @@ impl Gate {
         };
         if folders.has_moved()
             && !everything(placed)
-            && let Some(why) = self.moved(command, folders)
+            && let Some(why) = self.moved(command, folders, &placed.rule.subject)
         {
             let whole = cut(&script::write(script));
             return Err(
@@ -948,15 +951,37 @@ impl Gate {
     }
 
     /// Returns the reason why a rule does not cover a command after `cd`.
-    fn moved(&self, command: &SimpleCommand, folders: &Folders) -> Option<&'static str> {
-        let program = command.words.first().map_or("", |word| &*word.text);
+    fn moved(
+        &self,
+        command: &SimpleCommand,
+        folders: &Folders,
+        rule: &RuleSubject,
+    ) -> Option<&'static str> {
         if !folders.are_inside(&self.places) {
             Some("would run in a folder that is not known to be inside the project")
-        } else if program.contains('/') && !program.starts_with('/') {
+        } else if matching::names_relative_code(rule, command) {
             Some("is another program after `cd`")
         } else {
             None
         }
+    }
+
+    /// Returns `true` if a rule names a program or a script by a path from the project, and the
+    /// command runs in the folder of a skill.
+    fn is_about_project(
+        &self,
+        placed: &SourcedRule,
+        command: &SimpleCommand,
+        actor: &Actor<'_>,
+    ) -> bool {
+        let is_own = matches!(placed.source, RuleSource::Skill(_));
+        let start = Folders::start(&self.places);
+        let root = path_pattern::absolute(&self.places.root, "/", &self.places.home);
+        let is_elsewhere = start.known().first().is_some_and(|folder| *folder != root);
+        actor.skill.is_some()
+            && !is_own
+            && is_elsewhere
+            && matching::names_relative_code(&placed.rule.subject, command)
     }
 
     /// Returns `true` if allow rules cover a file, in each folder that a command may run in.

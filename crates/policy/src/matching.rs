@@ -1,6 +1,6 @@
 //! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
-use crate::rule::CommandRule;
+use crate::rule::{CommandRule, RuleSubject};
 use prowess_shell::finder::{self, LooseWord};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect, ProgramReport};
 use prowess_shell::script::canonical;
@@ -61,6 +61,27 @@ pub(crate) fn allows(rule: &CommandRule, script: &ShellLine, command: &SimpleCom
             beyond(&command.words, literal.max(1))
         }
     }
+}
+
+/// Returns `true` if a rule names a program or a file of code by a relative path, so that it is about
+/// one folder only: `./build.sh`, `bash build.sh`.
+pub(crate) fn names_relative_code(rule: &RuleSubject, command: &SimpleCommand) -> bool {
+    let RuleSubject::Command(rule) = rule else {
+        return false;
+    };
+    let agreed = match rule {
+        CommandRule::Any => return false,
+        CommandRule::Prefix(words) => words.len(),
+        CommandRule::Exact(_) | CommandRule::Like(_) => command.words.len(),
+    };
+    let is_relative = |word: &Word| !word.text.starts_with(['/', '~']);
+    let program = command.words.first();
+    program.is_some_and(|word| word.text.contains('/') && is_relative(word))
+        || programs::script_words(&command.words)
+            .into_iter()
+            .filter(|at| *at < agreed)
+            .filter_map(|at| command.words.get(at))
+            .any(is_relative)
 }
 
 /// Returns the first objection of the program table to words that the rule does not have.

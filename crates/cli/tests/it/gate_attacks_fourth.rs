@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::gate_attacks::{converse, loads, skill, sub_run, world, writes};
+use crate::gate_attacks::{call, converse, loads, skill, sub_run, world, writes};
 use crate::world::World;
 
 const EDITS: &str = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(echo:*)']\n";
@@ -216,4 +216,85 @@ fn hook_that_needs_approval_does_not_let_calls_through() {
     let output = converse(&world, &calls, &[]);
     assert!(!world.path("w.txt").exists(), "{output}");
     assert!(output.contains("could not run"), "{output}");
+}
+
+#[test]
+fn arguments_do_not_choose_instructions() {
+    let world = world("");
+    world.file_with_mode("x", "#!/bin/sh\necho PWN$((40+2)) >&2\n", 0o755);
+    world.file("Makefile", "all:\n\t@echo $(V)\n");
+    world.file("d/Makefile", "all:\n\t@echo PWN$$((40+2))\n");
+    world.file("c.py", "print('PWN%d' % 42)\n");
+    let cases = [
+        ("V=\"$0\" make", "$(shell ./x)"),
+        ("export V=\"$0\"; make", "$(shell ./x)"),
+        ("export x=\"$0\"; make -f - <<< 'a:;$(x)'", "./x"),
+        ("make -f d/\"$0\"", "Makefile"),
+        ("npm --prefix \"$0\" test", "d"),
+        ("git -C \"$0\" status", "d"),
+        ("git --git-dir \"$0\" status", "d"),
+        ("cd -- \"$0\" && git status", "d"),
+        ("python3 -m unittest \"$0\"", "c"),
+    ];
+    for (number, (command, argument)) in cases.iter().enumerate() {
+        let name = format!("q{number}");
+        let body = format!("```!\n{command}\n```");
+        skill(
+            &world,
+            "~/.agents/skills",
+            &name,
+            "allowed-tools: Bash\n",
+            &body,
+        );
+        let input = json!({ "name": name, "arguments": [argument] });
+        let text = call(&world, "load_skill", &input);
+        assert!(!text.contains("PWN42"), "{command}: {text}");
+        let is_refused = text.contains("cannot be used safely") || text.contains("the value of");
+        assert!(is_refused, "{command}: {text}");
+    }
+}
+
+#[test]
+fn grants_for_scripts_do_not_move_to_other_folders() {
+    let settings =
+        "[permissions]\nallow = ['Bash(cd:*)', 'Bash(bash build.sh:*)', 'Bash(./build.sh:*)']\n";
+    let world = world(settings);
+    let other = "#!/bin/sh\necho PWN$((40+2))\n";
+    world.file_with_mode("build.sh", "#!/bin/sh\necho GOOD\n", 0o755);
+    world.file_with_mode("third_party/build.sh", other, 0o755);
+    skill(&world, "~/.agents/skills", "s", "", "Do.");
+    world.file_with_mode("~/.agents/skills/s/build.sh", other, 0o755);
+    let as_skill = |line: &str| json!({"name": "run_command_line", "input": {"reason": "x", "commandLine": line}});
+    let calls = [
+        loads("s"),
+        bash("cd third_party && bash build.sh"),
+        bash("cd third_party && ./build.sh"),
+        as_skill("./build.sh"),
+        as_skill("bash build.sh"),
+    ];
+    let output = converse(&world, &calls, &[]);
+    assert!(!output.contains("PWN42"), "{output}");
+    let output = converse(&world, &[bash("bash build.sh"), bash("./build.sh")], &[]);
+    assert_eq!(output.matches("GOOD\\n").count(), 2, "{output}");
+}
+
+#[test]
+fn deny_rules_that_match_nothing_are_reported() {
+    for (rule, hint) in [
+        ("Read:.env", "`Read(.env)`"),
+        ("Skill(deploy prod*)", "`skill:deploy/load:prod*`"),
+        ("bash(rm:*)", "`Bash(rm:*)`"),
+    ] {
+        let world = world(&format!(
+            "[permissions]\nallow = ['Bash']\ndeny = ['{rule}']\n"
+        ));
+        let output = world.run(&["policy", "check", "--", "rm x"]);
+        assert!(
+            !output.stdout.starts_with("allow"),
+            "{rule}: {}",
+            output.stdout
+        );
+        let output = world.run(&["policy", "show"]);
+        assert!(output.stderr.contains(hint), "{rule}: {}", output.stderr);
+    }
 }

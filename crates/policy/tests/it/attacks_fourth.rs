@@ -2,7 +2,7 @@
 
 use prowess_policy::{
     Actor, Effect, Gate, GateAction, PermissionMode, PermissionRule, PermissionRules, RuleSource,
-    SkillAction, Verdict,
+    SkillAction, SkillActor, Verdict,
 };
 
 use Verdict::{Allow, Ask, Deny};
@@ -265,4 +265,82 @@ fn approval_in_advance_leaves_deny_rules_in_force() {
     };
     let decision = gate.decide(&action, &Actor::default().within(&restrictions));
     assert_eq!(decision.verdict, Ask);
+}
+
+#[test]
+fn grants_for_scripts_stay_in_their_folder() {
+    let rules = [
+        "Bash(cd:*)",
+        "Bash(bash build.sh:*)",
+        "Bash(python3 scripts/fill.py:*)",
+        "Bash(node tools/*)",
+        "Bash(make -f build.mk)",
+        "Bash(ls:*)",
+        "Bash(npm run build)",
+        "Bash(ruby:*)",
+    ];
+    let gate = gate(&rules, &[]);
+    for (line, expected) in [
+        ("bash build.sh", Allow),
+        ("python3 scripts/fill.py x", Allow),
+        ("node tools/a.js", Allow),
+        ("make -f build.mk", Allow),
+        ("cd third_party && bash build.sh", Ask),
+        ("cd third_party; python3 scripts/fill.py", Ask),
+        ("cd third_party && node tools/a.js", Ask),
+        ("cd third_party && make -f build.mk", Ask),
+        ("cd third_party && ls", Allow),
+        ("cd third_party && npm run build", Allow),
+        // The rule is about every script.
+        ("cd third_party && ruby x.rb", Allow),
+    ] {
+        assert_eq!(verdict(&gate, line), expected, "{line}");
+    }
+}
+
+#[test]
+fn rules_for_relative_programs_are_about_the_project() {
+    let tools = PermissionRules::of_skill("s", "Bash(./own.sh:*) Bash(bash own.sh)", "");
+    let actor = Actor {
+        skill: Some(SkillActor {
+            name: "s",
+            digest: "sha256:1",
+            trusted: true,
+            tools: &tools,
+            ceiling: false,
+        }),
+        ..Actor::default()
+    };
+    let mut gate = gate(
+        &["Bash(./build.sh:*)", "Bash(bash build.sh:*)", "Bash(ls:*)"],
+        &[],
+    );
+    gate.places.root = "/project".into();
+    for (folder, expected) in [
+        ("/project", Allow),
+        ("/project/.agents/skills/s", Ask),
+        ("/skills/s", Ask),
+    ] {
+        gate.places.cwd = Some(folder.into());
+        let decide = |text| gate.decide(&GateAction::Command { text }, &actor).verdict;
+        for line in ["./build.sh", "bash build.sh x"] {
+            assert_eq!(decide(line), expected, "{folder}: {line}");
+        }
+        for line in ["ls", "./own.sh", "bash own.sh"] {
+            assert_eq!(decide(line), Allow, "{folder}: {line}");
+        }
+    }
+}
+
+#[test]
+fn abbreviated_options_for_folders_are_followed() {
+    let gate = gate(&["Bash"], &["Edit(keep/**)"]);
+    for line in [
+        "env --chd=keep touch a",
+        "env --chdir=keep touch a",
+        "env --chd keep touch a",
+        "env -Ckeep touch a",
+    ] {
+        assert_eq!(verdict(&gate, line), Deny, "{line}");
+    }
 }
