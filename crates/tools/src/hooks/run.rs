@@ -201,7 +201,7 @@ pub fn run_hooks(
                     .and_then(|approved| {
                         let input = current_input(event, &outcome);
                         let text = event.text(context, input, state.stops > 0);
-                        let ran = job.run(&approved, &text).map_err(Obstacle::setting)?;
+                        let ran = job.run(&approved, &text).map_err(Obstacle::failed)?;
                         Ok((approved.by().into(), ran))
                     }),
             };
@@ -251,10 +251,12 @@ struct Obstacle {
 
 impl Obstacle {
     fn none(why: &str) -> Self {
-        Self {
-            why: why.into(),
-            verdict: None,
-        }
+        Self::failed(why.into())
+    }
+
+    /// A hook that fails does not block.
+    fn failed(why: Box<str>) -> Self {
+        Self { why, verdict: None }
     }
 
     fn setting(why: Box<str>) -> Self {
