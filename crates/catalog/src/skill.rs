@@ -96,6 +96,8 @@ pub struct Skill {
     pub version: Option<Box<str>>,
     /// The author: `agent` for skills written by an agent.
     pub creator: Option<Box<str>>,
+    /// `true` if an agent wrote it, or may have, because its creator could not be read.
+    pub by_agent: bool,
     /// The tags.
     pub tags: Vec<Box<str>>,
     /// The metadata in file order; non-string values as written.
@@ -172,6 +174,7 @@ impl Skill {
             argument_hint: text(&manifest.argument_hint),
             version: text(&manifest.version),
             creator: text(&manifest.creator).or_else(|| other_creator(manifest)),
+            by_agent: may_be_by_agent(manifest),
             tags: tags(manifest),
             metadata: metadata(manifest),
             paths: manifest
@@ -284,6 +287,23 @@ fn other_creator(manifest: &prowess_spec::Manifest) -> Option<Box<str>> {
     let mut entries = manifest.entries.iter();
     let entry = entries.find(|entry| entry.key.trim().eq_ignore_ascii_case("creator"))?;
     entry.value.text().map(|text| cut(text.trim()))
+}
+
+/// Returns `true` if a `creator`, at the top or in `metadata`, is `agent` or could not be read.
+fn may_be_by_agent(manifest: &prowess_spec::Manifest) -> bool {
+    let metadata = manifest.entries.iter();
+    let metadata = metadata.filter(|entry| entry.key.trim().eq_ignore_ascii_case("metadata"));
+    let nested = metadata.flat_map(|entry| entry.value.entries().unwrap_or_default());
+    let mut creators = manifest
+        .entries
+        .iter()
+        .chain(nested)
+        .filter(|entry| entry.key.trim().eq_ignore_ascii_case("creator"));
+    let may_be_agent = |value: &YamlNode| match value.text() {
+        Some(text) => text.trim().eq_ignore_ascii_case("agent"),
+        None => !value.is_null(),
+    };
+    manifest.has_lost("creator") || creators.any(|entry| may_be_agent(&entry.value))
 }
 
 /// Returns `tags` or `metadata.tags`, given as a list or separated by commas.

@@ -363,6 +363,15 @@ impl Reader {
                 let label = unread.fault.why.to_string();
                 self.report(Severity::Warning, item.span(), message, Some(label));
             }
+            let last = self.config.permissions.all().last();
+            if let Some(usual) = last
+                .filter(|placed| *placed.rule.text == *text.trim())
+                .and_then(|placed| placed.rule.usual_spelling())
+            {
+                let message = format!("unusual spelling of a {} rule", effect.as_str());
+                let label = format!("it is read as `{usual}`");
+                self.report(Severity::Warning, item.span(), message, Some(label));
+            }
         }
     }
 

@@ -151,26 +151,14 @@ fn target(words: &[LooseWord]) -> Option<Target<'_>> {
 
 /// Returns the folder in `-C DIR`, `--directory DIR` and `--directory=DIR`, for any program.
 fn option_target(words: &[LooseWord], at: usize) -> Option<Target<'_>> {
-    const NAMES: &[&str] = &["-C", "--chdir", "--directory", "--cwd"];
     let word = words.get(at)?;
-    if NAMES.contains(&word.text.as_str()) {
+    if programs::is_folder_option(&word.text) {
         let value = words.get(at + 1)?;
         return Some(literal(value).map_or(Target::Unknown, Target::Path));
     }
-    // `env -Ckeep touch a`
-    if let Some(value) = word
-        .text
-        .strip_prefix("-C")
-        .filter(|value| !value.is_empty())
-    {
-        return Some(literal(word).map_or(Target::Unknown, |_| Target::Path(value)));
-    }
-    let (name, value) = word.text.split_once('=')?;
-    let is_named = NAMES.contains(&name) && !value.is_empty();
-    is_named.then(|| match literal(word) {
-        Some(_) => Target::Path(value),
-        None => Target::Unknown,
-    })
+    // `env -Ckeep touch a`, `env --chd=keep touch a`
+    let value = programs::attached_folder(&word.text)?;
+    Some(literal(word).map_or(Target::Unknown, |_| Target::Path(value)))
 }
 
 /// Returns the text of a word that is known and names one folder.

@@ -9,7 +9,7 @@ use crate::mode::PermissionMode;
 use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
 use crate::request::{Actor, GateAction, SkillAction, SkillActor};
 use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject};
-use crate::rule_set::{PermissionRules, SourcedRule};
+use crate::rule_set::{PermissionRules, RuleSource, SourcedRule};
 use prowess_shell::script::{self, canonical};
 use prowess_shell::{LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound};
 use prowess_spec::wildcard::like;
@@ -256,7 +256,8 @@ impl Gate {
             text: bound.display,
         };
         let decision = stricter(decision, opaque.clone());
-        let mut decision = self.settle(stricter(decision, restricted.clone()), &action);
+        let decision = stricter(decision, restricted.clone());
+        let mut decision = self.settle(decision, &action, actor);
         let anything = actor
             .skill
             .as_ref()
@@ -322,7 +323,8 @@ impl Gate {
             Err(refusal) => self.unproved(text, *refusal, actor),
         };
         let action = GateAction::Command { text };
-        (self.settle(stricter(decision, restricted), &action), script)
+        let decision = stricter(decision, restricted);
+        (self.settle(decision, &action, actor), script)
     }
 
     /// Returns `true` if the user's own rules allow exactly this line, or a person did.
@@ -336,9 +338,9 @@ impl Gate {
     }
 
     /// Applies approval given in advance. Then mode `allow` turns prompts into denials.
-    fn settle(&self, decision: Decision, action: &GateAction<'_>) -> Decision {
+    fn settle(&self, decision: Decision, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         if decision.verdict == Verdict::Ask
-            && let Some(approval) = self.approved(action)
+            && let Some(approval) = self.approved(action, actor)
         {
             return approval;
         }
@@ -353,8 +355,8 @@ impl Gate {
         decision
     }
 
-    /// Returns the decision of the `--approve` rules alone, if they allow the action.
-    fn approved(&self, action: &GateAction<'_>) -> Option<Decision> {
+    /// Returns the decision of the `--approve` rules and the deny rules, if it allows the action.
+    fn approved(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Option<Decision> {
         if let GateAction::Fetch {
             host,
             private: true,
@@ -366,8 +368,13 @@ impl Gate {
             return Some(Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite()));
         }
         self.approvals.of(Effect::Allow).next()?;
+        // The deny rules stay in force: they may be about code that they cannot be checked against.
+        let mut rules = self.approvals.clone();
+        for set in self.sets(actor) {
+            rules.forbid(set);
+        }
         let alone = Self {
-            rules: self.approvals.clone(),
+            rules,
             mode: PermissionMode::Allow,
             places: self.places.clone(),
             ..Self::default()
@@ -493,9 +500,19 @@ impl Gate {
             return Restrictions::certain(Some(decision));
         }
         // Mode `yolo` does not prompt, so a script that may do what a rule forbids is denied.
-        if everything.is_opaque && denies && self.mode == PermissionMode::Yolo {
-            let reason = "it has a script that cannot be checked against the deny rules";
-            let advice = "write the commands of the script as plain lines";
+        let is_opaque = everything.is_opaque || findings.unknown_program;
+        if is_opaque && denies && self.mode == PermissionMode::Yolo {
+            let (reason, advice) = if everything.is_opaque {
+                (
+                    "it has a script that cannot be checked against the deny rules",
+                    "write the commands of the script as plain lines",
+                )
+            } else {
+                (
+                    "the names of files decide which program it runs, so the deny rules cannot be checked",
+                    "write the name of the program",
+                )
+            };
             let decision = Decision::new(Verdict::Deny, reason).advice(advice);
             return Restrictions::certain(Some(decision));
         }
@@ -842,6 +859,9 @@ impl Gate {
             let RuleSubject::Command(rule) = &placed.rule.subject else {
                 continue;
             };
+            if self.is_about_project(placed, command, actor) {
+                continue;
+            }
             match matching::allows(rule, script, command) {
                 Fit::No => {}
                 Fit::But(hit) => {
@@ -899,7 +919,7 @@ impl Gate {
         };
         if folders.has_moved()
             && !everything(placed)
-            && let Some(why) = self.moved(command, folders)
+            && let Some(why) = self.moved(command, folders, &placed.rule.subject)
         {
             let whole = cut(&script::write(script));
             return Err(
@@ -931,15 +951,37 @@ impl Gate {
     }
 
     /// Returns the reason why a rule does not cover a command after `cd`.
-    fn moved(&self, command: &SimpleCommand, folders: &Folders) -> Option<&'static str> {
-        let program = command.words.first().map_or("", |word| &*word.text);
+    fn moved(
+        &self,
+        command: &SimpleCommand,
+        folders: &Folders,
+        rule: &RuleSubject,
+    ) -> Option<&'static str> {
         if !folders.are_inside(&self.places) {
             Some("would run in a folder that is not known to be inside the project")
-        } else if program.contains('/') && !program.starts_with('/') {
+        } else if matching::names_relative_code(rule, command) {
             Some("is another program after `cd`")
         } else {
             None
         }
+    }
+
+    /// Returns `true` if a rule names a program or a script by a path from the project, and the
+    /// command runs in the folder of a skill.
+    fn is_about_project(
+        &self,
+        placed: &SourcedRule,
+        command: &SimpleCommand,
+        actor: &Actor<'_>,
+    ) -> bool {
+        let is_own = matches!(placed.source, RuleSource::Skill(_));
+        let start = Folders::start(&self.places);
+        let root = path_pattern::absolute(&self.places.root, "/", &self.places.home);
+        let is_elsewhere = start.known().first().is_some_and(|folder| *folder != root);
+        actor.skill.is_some()
+            && !is_own
+            && is_elsewhere
+            && matching::names_relative_code(&placed.rule.subject, command)
     }
 
     /// Returns `true` if allow rules cover a file, in each folder that a command may run in.
@@ -1058,7 +1100,7 @@ impl Gate {
         });
         let restricted = self.lost(actor).or(asked).or(private);
         let decision = stricter(self.judge_freely(action, actor, looks), restricted);
-        self.settle(decision, action)
+        self.settle(decision, action, actor)
     }
 
     /// Decides about a request that no rule restricts.

@@ -1,6 +1,6 @@
 //! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
-use crate::rule::CommandRule;
+use crate::rule::{CommandRule, RuleSubject};
 use prowess_shell::finder::{self, LooseWord};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect, ProgramReport};
 use prowess_shell::script::canonical;
@@ -61,6 +61,27 @@ pub(crate) fn allows(rule: &CommandRule, script: &ShellLine, command: &SimpleCom
             beyond(&command.words, literal.max(1))
         }
     }
+}
+
+/// Returns `true` if a rule names a program or a file of code by a relative path, so that it is about
+/// one folder only: `./build.sh`, `bash build.sh`.
+pub(crate) fn names_relative_code(rule: &RuleSubject, command: &SimpleCommand) -> bool {
+    let RuleSubject::Command(rule) = rule else {
+        return false;
+    };
+    let agreed = match rule {
+        CommandRule::Any => return false,
+        CommandRule::Prefix(words) => words.len(),
+        CommandRule::Exact(_) | CommandRule::Like(_) => command.words.len(),
+    };
+    let is_relative = |word: &Word| !word.text.starts_with(['/', '~']);
+    let program = command.words.first();
+    program.is_some_and(|word| word.text.contains('/') && is_relative(word))
+        || programs::script_words(&command.words)
+            .into_iter()
+            .filter(|at| *at < agreed)
+            .filter_map(|at| command.words.get(at))
+            .any(is_relative)
 }
 
 /// Returns the first objection of the program table to words that the rule does not have.
@@ -165,6 +186,7 @@ fn is_opaque_itself(words: &[Word], report: &ProgramReport) -> bool {
         .iter()
         .any(|hit| hit.effect == ProgramEffect::Runs);
     report.takes_input
+        || report.hides
         || programs::is_process(&words[0].text)
         || runs && (!is_visible || programs::is_opaque(&words[0].text))
 }
@@ -280,6 +302,16 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
                 }
             }
         }
+        // Options of wrappers take commands too: `hyperfine --prepare='rm x' ls`.
+        if programs::starts_programs(&words[0].text) {
+            let attached = words
+                .iter()
+                .skip(1)
+                .filter(|word| word.text.starts_with("--"));
+            for (_, value) in attached.filter_map(|word| word.text.split_once('=')) {
+                possible_scripts(&words[0].text, value, depth, all);
+            }
+        }
         all.commands.push(words.to_vec());
         // Programs run the values of some variables: `env GIT_PAGER='rm x' git log`.
         if programs::sets_variables(&words[0].text) {
@@ -350,6 +382,7 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
     }
     let found = finder::find(text);
     all.incomplete |= found.unreadable.is_some();
+    all.is_opaque |= found.unknown_program;
     // `-i rm x` are more options of the program, and `{}` is a name that it fills in.
     let is_known = |line: &ShellLine| {
         let programs = line
@@ -525,14 +558,29 @@ fn same_program(rule: &str, program: &LooseWord) -> bool {
 /// Returns a shell pattern in which every wildcard is `*`.
 fn loosened(pattern: &str) -> String {
     let mut loose = String::new();
-    let mut inside = false;
-    for c in pattern.chars() {
+    let mut rest = pattern.chars().peekable();
+    while let Some(c) = rest.next() {
         match c {
-            ']' if inside => inside = false,
-            _ if inside => {}
             '[' => {
-                inside = true;
                 loose.push('*');
+                rest.next_if(|c| matches!(c, '!' | '^'));
+                // `[]m]`: a bracket that comes first is a member.
+                rest.next_if_eq(&']');
+                while let Some(c) = rest.next() {
+                    match c {
+                        ']' => break,
+                        // `[[:alpha:]]`
+                        '[' if rest.peek().is_some_and(|c| matches!(c, ':' | '.' | '=')) => {
+                            let mark = rest.next();
+                            while let Some(c) = rest.next() {
+                                if Some(c) == mark && rest.next_if_eq(&']').is_some() {
+                                    break;
+                                }
+                            }
+                        }
+                        _ => {}
+                    }
+                }
             }
             '?' => loose.push('*'),
             _ => loose.push(c),

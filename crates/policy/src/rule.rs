@@ -179,6 +179,38 @@ impl PermissionRule {
         Ok(rule)
     }
 
+    /// Returns the usual spelling of a rule that was understood although it is spelt differently:
+    /// `Bash(rm:*)` for `bash(rm:*)`.
+    pub fn usual_spelling(&self) -> Option<String> {
+        let (tool, rest) = self.text.split_once('(')?;
+        let is_other = tool != "Bash" && tool.eq_ignore_ascii_case("bash");
+        let is_command = matches!(self.subject, RuleSubject::Command(_));
+        (is_other && is_command).then(|| format!("Bash({rest}"))
+    }
+
+    /// Returns the other subjects that a deny or ask rule about a skill may mean: in
+    /// `Skill(deploy:prod)`, the colon may be part of a name or come before arguments.
+    pub(crate) fn other_subjects(&self) -> Vec<RuleSubject> {
+        let RuleSubject::Skill {
+            name,
+            action: None,
+            arguments,
+        } = &self.subject
+        else {
+            return Vec::new();
+        };
+        if matches!(arguments, ArgumentRule::Like(_)) {
+            return Vec::new();
+        }
+        let colons = name.match_indices(':');
+        let other = |(at, _): (usize, &str)| RuleSubject::Skill {
+            name: name[..at].into(),
+            action: None,
+            arguments: ArgumentRule::Like(name[at + 1..].trim().into()),
+        };
+        colons.map(other).collect()
+    }
+
     /// Returns `true` if the rule allows any command: `Bash`, `Bash(*)`, `Bash(python3:*)`.
     pub fn is_unrestricted(&self) -> bool {
         match &self.subject {
@@ -303,8 +335,8 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<RuleSubject, Box
     }
     match tool {
         "bash" => commands(rest, effect).map(RuleSubject::Command),
-        "read" => Ok(RuleSubject::Read(rest.into())),
-        "write" | "edit" => Ok(RuleSubject::Write(rest.into())),
+        "read" => files("Read", rest, effect).map(RuleSubject::Read),
+        "write" | "edit" => files("Edit", rest, effect).map(RuleSubject::Write),
         "fetch" | "url" => host(rest).map(RuleSubject::Host),
         "mcp" => {
             let (server, tool) = rest.split_once('/').unwrap_or((rest, "*"));
@@ -325,6 +357,12 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<RuleSubject, Box
                 Some((name, action)) => (name, Some(action.into())),
                 None => (head, None),
             };
+            check_skill(name)?;
+            if let Some((name, action)) = action_of(&name.to_ascii_lowercase()) {
+                return Err(
+                    format!("write the action in lower case: `skill:{name}/{action}`").into(),
+                );
+            }
             let arguments = match arguments {
                 None | Some("*") => ArgumentRule::Any,
                 Some(like) => ArgumentRule::Like(like.into()),
@@ -358,7 +396,13 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             _ if name.contains('*') && effect == Effect::Allow => {
                 return Err("the tool of an allow rule must not contain `*`".into());
             }
-            _ => RuleSubject::Tool(name),
+            // No tool has a colon in its name: `Read:.env`.
+            _ => match name.split_once(':') {
+                Some((tool, rest)) => {
+                    return Err(format!("write `{tool}({rest})`").into());
+                }
+                None => RuleSubject::Tool(name),
+            },
         },
         ToolPattern::Command(pattern) if &*pattern.tool == "Bash" => {
             RuleSubject::Command(commands(&pattern.text, effect)?)
@@ -366,10 +410,13 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
         ToolPattern::Command(pattern) => {
             return Err(format!("{} is not supported here", pattern.tool).into());
         }
-        ToolPattern::Path { tool, glob } => match &*tool {
-            "Read" | "Grep" | "Glob" | "LS" => RuleSubject::Read(glob),
-            _ => RuleSubject::Write(glob),
-        },
+        ToolPattern::Path { tool, glob } => {
+            let glob = files(&tool, &glob, effect)?;
+            match &*tool {
+                "Read" | "Grep" | "Glob" | "LS" => RuleSubject::Read(glob),
+                _ => RuleSubject::Write(glob),
+            }
+        }
         ToolPattern::Mcp { server, tool } => {
             if effect == Effect::Allow && server.contains('*') {
                 return Err("the server of an allow rule must not contain `*`".into());
@@ -380,6 +427,12 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             name,
             any_arguments,
         } => {
+            check_skill(&name)?;
+            if action_of(&name.to_ascii_lowercase()).is_some() {
+                return Err(
+                    format!("an action is written `skill:{}`", name.to_ascii_lowercase()).into(),
+                );
+            }
             let arguments = if any_arguments {
                 ArgumentRule::Any
             } else {
@@ -402,6 +455,18 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             }
         }
         ToolPattern::Other { tool, specifier } => match specifier.split_once(':') {
+            // `bash(rm:*)` is about the command `rm`, not about an argument of that name.
+            name if tool.eq_ignore_ascii_case("bash")
+                && !name.is_some_and(|(name, _)| BASH_ARGUMENTS.contains(&name.trim())) =>
+            {
+                if effect == Effect::Allow {
+                    return Err(format!("write `Bash({specifier})`").into());
+                }
+                RuleSubject::Command(commands(&specifier, effect)?)
+            }
+            Some((name, _)) if is_file_tool(&tool) && FILE_NAMES.contains(&name.trim()) => {
+                return Err("a file is written `Read(.env)` or `Edit(out/**)`".into());
+            }
             Some((name, value)) if effect != Effect::Allow => RuleSubject::Argument {
                 tool,
                 name: name.trim().into(),
@@ -411,6 +476,64 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
         },
     };
     Ok(subject)
+}
+
+/// Arguments of the tool `bash`, which rules can match: `bash(command:rm*)`.
+const BASH_ARGUMENTS: [&str; 3] = ["command", "timeout_ms", "description"];
+/// Names that other systems give to the argument of a tool that reads or writes files.
+const FILE_NAMES: [&str; 4] = ["file", "file_path", "filename", "filepath"];
+
+fn is_file_tool(tool: &str) -> bool {
+    matches!(tool, "read" | "write" | "edit")
+}
+
+/// Checks a pattern of files. One that can match no file that its author meant is invalid.
+fn files(tool: &str, glob: &str, effect: Effect) -> Result<Box<str>, Box<str>> {
+    let quotes = ['"', '\'', '`'];
+    let plain = glob.trim_matches(quotes);
+    if glob.len() > 1 && glob.starts_with(quotes) && glob.ends_with(quotes) {
+        return Err(format!("write it without quotes: `{tool}({plain})`").into());
+    }
+    if let Some((name, rest)) = glob.split_once(':')
+        && (name == "path" || FILE_NAMES.contains(&name))
+    {
+        return Err(format!("write `{tool}({})`", rest.trim()).into());
+    }
+    // An allow rule with such a name allows a file of that name, and nothing else.
+    if effect != Effect::Allow {
+        let has_braces = glob.contains('{') && glob.contains('}') && glob.contains(',');
+        if has_braces || glob.contains(", ") || glob.contains('|') {
+            return Err("it is one pattern; write one rule for each, and `?` for a comma, a brace or a bar in a name".into());
+        }
+        if glob.starts_with('!') {
+            return Err("a pattern cannot be negated".into());
+        }
+        if glob.contains("${") || glob.starts_with('$') {
+            return Err("variables are not expanded; write `~/` for the home folder".into());
+        }
+    }
+    Ok(glob.into())
+}
+
+/// Checks the name of a skill. One that can be the name of no skill is invalid.
+fn check_skill(name: &str) -> Result<(), Box<str>> {
+    if let Some((name, arguments)) = name.split_once(char::is_whitespace) {
+        let (name, arguments) = (name.trim_end_matches(':'), arguments.trim());
+        return Err(format!(
+            "arguments are written `skill:{name}/load:{arguments}`; write `*` for a blank in a name"
+        )
+        .into());
+    }
+    if name.contains(['"', '\'', '`', ',', '|']) {
+        return Err("it is one name without quotes; write one rule for each skill".into());
+    }
+    let prefix = ["/", "name:", "skill:"]
+        .into_iter()
+        .find_map(|it| name.strip_prefix(it));
+    match prefix {
+        Some(rest) => Err(format!("write `Skill({rest})`").into()),
+        None => Ok(()),
+    }
 }
 
 fn host(text: &str) -> Result<Box<str>, Box<str>> {
@@ -437,6 +560,22 @@ fn commands(text: &str, effect: Effect) -> Result<CommandRule, Box<str>> {
         .all(|c| matches!(c, '*' | ':' | ' '))
     {
         return Err("no program before the `*`; write `Bash` to match every command".into());
+    }
+    // `Bash(command:*)` is about the builtin of that name.
+    if let Some(rest) = text.strip_prefix("command:").filter(|rest| *rest != "*") {
+        return Err(format!("write `Bash({})`", rest.trim()).into());
+    }
+    if text.contains(":*,") {
+        return Err("`:*` is the end of a rule; write one rule for each command".into());
+    }
+    let program = text.split_whitespace().next().unwrap_or_default();
+    if let Some((program, rest)) = program.split_once(':')
+        && !rest.starts_with('*')
+        && !program.contains(['/', '*'])
+    {
+        return Err(
+            format!("no program has a colon in its name; write `Bash({program}:*)`").into(),
+        );
     }
     if let Some(prefix) = prefix.filter(|prefix| !prefix.contains('*')) {
         let words = one_command(prefix)?;

@@ -139,7 +139,11 @@ impl PermissionRules {
             "http_get" => Some(RuleSubject::Host("*".into())),
             _ => None,
         };
-        if let (Ok(rule), Some(subject)) = (&parsed, wider) {
+        let others = parsed.as_ref().map(PermissionRule::other_subjects);
+        let others = others.unwrap_or_default().into_iter();
+        let others = others.filter(|_| effect != Effect::Allow);
+        for subject in wider.into_iter().chain(others) {
+            let Ok(rule) = &parsed else { break };
             let rule = PermissionRule {
                 text: rule.text.clone(),
                 subject,
@@ -165,6 +169,19 @@ impl PermissionRules {
                 source,
             }),
         }
+    }
+
+    /// Adds a list of rules that could not be read as an invalid rule.
+    pub fn add_unread(&mut self, effect: Effect, key: &str, why: &str, source: RuleSource) {
+        let fault = RuleFault {
+            text: key.into(),
+            why: why.into(),
+        };
+        self.unread.push(InvalidRule {
+            effect,
+            fault,
+            source,
+        });
     }
 
     /// Returns an allow rule of a skill, limited to the project if it names no files: `Read` and
@@ -241,6 +258,13 @@ impl PermissionRules {
                 .filter(|rule| restricts(rule.effect))
                 .cloned(),
         );
+    }
+
+    /// Adds the deny rules of another set.
+    pub(crate) fn forbid(&mut self, other: &Self) {
+        let denials = other.of(Effect::Deny);
+        let new: Vec<_> = denials.filter(|rule| !self.rules.contains(rule)).collect();
+        self.rules.extend(new.into_iter().cloned());
     }
 
     /// Returns these rules, restricted by the rules that the settings files have now: deny and ask

@@ -21,7 +21,7 @@ use crate::fs::walk::reserve_heap;
 use crate::head_format::{self, Head};
 
 /// Magic number of a cache file; the last byte is the format version.
-const MAGIC: &[u8; 8] = b"PROWHED\x06";
+const MAGIC: &[u8; 8] = b"PROWHED\x07";
 /// Maximum size of a cache file, in bytes.
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
 /// Minimum size of a cache file that is read by two threads, in bytes.

@@ -26,6 +26,7 @@ mod flag {
     pub(super) const ARGUMENT_HINT: u16 = 1 << 7;
     pub(super) const VERSION: u16 = 1 << 8;
     pub(super) const CREATOR: u16 = 1 << 9;
+    pub(super) const BY_AGENT: u16 = 1 << 10;
 }
 
 /// An encoded head. Texts are borrowed from the file.
@@ -52,6 +53,7 @@ pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
         (flag::USER_INVOCABLE, skill.user_invocable),
         (flag::PINNED, skill.pinned),
         (flag::SIDECAR, skill.sidecar.is_some()),
+        (flag::BY_AGENT, skill.by_agent),
     ];
     let given = optional.iter().map(|(flag, text)| (*flag, text.is_some()));
     let flags = facts.into_iter().chain(given).filter(|(_, on)| *on);
@@ -129,6 +131,7 @@ impl<'a> Head<'a> {
             argument_hint: texts.optional(has(flag::ARGUMENT_HINT))?,
             version: texts.optional(has(flag::VERSION))?,
             creator: texts.optional(has(flag::CREATOR))?,
+            by_agent: has(flag::BY_AGENT),
             tags: list(tags, || texts.next())?,
             metadata: list(metadata, || Some((texts.next()?, texts.next()?)))?,
             paths: list(paths, || texts.next())?,
@@ -237,6 +240,7 @@ mod tests {
             argument_hint: text(""),
             version: text("1.0"),
             creator: text("agent"),
+            by_agent: full,
             tags: text("tag").into_iter().chain(text("other")).collect(),
             metadata: text("key").into_iter().zip(text("value")).collect(),
             paths: text("*.rs").into_iter().collect(),

@@ -10,6 +10,8 @@ use crate::lexer::VariableLookup;
 const MAX_BYTES: usize = 256 * 1024;
 /// Most commands that are collected.
 const MAX_COMMANDS: usize = 20_000;
+/// Most words that the braces of one command are expanded to.
+const MAX_BRACES: usize = 1_024;
 /// Deepest nesting of substitutions.
 const MAX_DEPTH: usize = 40;
 
@@ -28,6 +30,9 @@ pub struct Findings {
     /// `true` if the line has a part that a shell may read as another command than this search: a
     /// program that is a pattern, or quotes that count in one place and not in another.
     pub ambiguous: bool,
+    /// `true` if the names of files decide which program runs: the program is a pattern, or braces
+    /// that are too many to expand.
+    pub unknown_program: bool,
 }
 
 /// A word without quotes.
@@ -67,8 +72,14 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
         comments: true,
         lookup,
         in_parameter: false,
+        plain_quotes: false,
+        here: Vec::new(),
     }
     .list(None, 0);
+    // Patterns such as `r@(m)` begin like a function or a group.
+    let extended = ["?(", "*(", "+(", "@(", "!("];
+    findings.unknown_program |=
+        text.contains("extglob") && extended.iter().any(|start| text.contains(start));
     if text.contains('#') {
         // Parsers disagree about where a comment starts, so comments are searched as well.
         let mut behind = Findings::default();
@@ -79,8 +90,11 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
             comments: false,
             lookup,
             in_parameter: false,
+            plain_quotes: false,
+            here: Vec::new(),
         }
         .list(None, 0);
+        findings.unknown_program |= behind.unknown_program;
         findings.commands.append(&mut behind.commands);
         findings.writes.append(&mut behind.writes);
         findings.reads.append(&mut behind.reads);
@@ -97,9 +111,35 @@ struct Scan<'a, 'f, 'l> {
     lookup: VariableLookup<'l>,
     /// `true` directly inside `${…}`, where patterns are not programs.
     in_parameter: bool,
+    /// `true` directly inside `"${x-…}"`, where single quotes are text.
+    plain_quotes: bool,
+    /// Here-documents whose lines follow the current line.
+    here: Vec<HereDocument>,
 }
 
-impl Scan<'_, '_, '_> {
+/// A here-document whose lines were not read yet.
+struct HereDocument {
+    /// The line that ends it.
+    end: String,
+    /// `true` if substitutions in it run.
+    expands: bool,
+}
+
+impl<'l> Scan<'_, '_, 'l> {
+    /// Returns a scan of another text.
+    fn inner<'t>(&mut self, text: &'t str) -> Scan<'t, '_, 'l> {
+        Scan {
+            text,
+            at: 0,
+            found: self.found,
+            comments: self.comments,
+            lookup: self.lookup,
+            in_parameter: false,
+            plain_quotes: false,
+            here: Vec::new(),
+        }
+    }
+
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -138,7 +178,11 @@ impl Scan<'_, '_, '_> {
                     return;
                 }
                 ' ' | '\t' | '\r' => words.extend(word.take()),
-                '\n' | ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
+                '\n' => {
+                    self.close(&mut words, word.take(), depth);
+                    self.here_documents(depth);
+                }
+                ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
                 '(' => {
                     groups += 1;
                     // `r@(m)` is a pattern in some shells; `a=(x y)` and `name()` are not.
@@ -183,6 +227,7 @@ impl Scan<'_, '_, '_> {
                 Some('\n') | None => {}
                 Some(c) => word.text.push(c),
             },
+            '\'' if self.plain_quotes => word.text.push(c),
             '\'' => match self.rest().find('\'') {
                 Some(length) => {
                     word.text.push_str(&self.text[self.at..self.at + length]);
@@ -205,9 +250,17 @@ impl Scan<'_, '_, '_> {
     }
 
     fn double(&mut self, word: &mut LooseWord, depth: usize) {
+        if !self.expansions(Some('"'), word, depth) {
+            self.stop("a quote is not closed");
+        }
+    }
+
+    /// Reads text in which only substitutions and variables count, up to `end` or the end of the
+    /// text. Returns `true` if `end` was found.
+    fn expansions(&mut self, end: Option<char>, word: &mut LooseWord, depth: usize) -> bool {
         while let Some(c) = self.next() {
             match c {
-                '"' => return,
+                _ if Some(c) == end => return true,
                 '\\' => match self.next() {
                     Some('\n') | None => {}
                     Some(c @ ('$' | '`' | '"' | '\\')) => word.text.push(c),
@@ -222,7 +275,9 @@ impl Scan<'_, '_, '_> {
                 }
                 '$' if !matches!(self.rest().chars().next(), Some('\'' | '"')) => {
                     let from = self.at;
+                    let outer = std::mem::replace(&mut self.plain_quotes, true);
                     self.dollar(word, depth);
+                    self.plain_quotes = outer;
                     // Inside double quotes, the quotes in `${x-'…'}` are text.
                     let inner = &self.text[from..self.at];
                     self.found.ambiguous |= inner.starts_with('{') && inner.contains('\'');
@@ -230,7 +285,36 @@ impl Scan<'_, '_, '_> {
                 _ => word.text.push(c),
             }
         }
-        self.stop("a quote is not closed");
+        false
+    }
+
+    /// Reads the here-documents that begin after the current line. A shell may be reading their
+    /// lines as commands, and substitutions in them may run.
+    fn here_documents(&mut self, depth: usize) {
+        for document in std::mem::take(&mut self.here) {
+            let rest = &self.text[self.at..];
+            let mut length = 0;
+            for line in rest.split_inclusive('\n') {
+                let content = line.trim_end_matches(['\n', '\r']);
+                if content.trim_start_matches('\t') == document.end {
+                    break;
+                }
+                length += line.len();
+            }
+            let (lines, behind) = rest.split_at(length);
+            self.at += length + behind.find('\n').map_or(behind.len(), |end| end + 1);
+            // Quotes that are not closed are text, or keep a shell from running the rest.
+            let known = self.found.unreadable;
+            self.inner(lines).list(None, depth + 1);
+            if document.expands {
+                let mut inner = self.inner(lines);
+                inner.expansions(None, &mut LooseWord::default(), depth + 1);
+            }
+            self.found.unreadable = match self.found.unreadable {
+                Some("a quote is not closed") => known,
+                found => found,
+            };
+        }
     }
 
     fn backtick(&mut self, depth: usize) {
@@ -238,15 +322,7 @@ impl Scan<'_, '_, '_> {
         while let Some(c) = self.next() {
             match c {
                 '`' => {
-                    Scan {
-                        text: &inner,
-                        at: 0,
-                        found: self.found,
-                        comments: self.comments,
-                        lookup: self.lookup,
-                        in_parameter: false,
-                    }
-                    .list(None, depth + 1);
+                    self.inner(&inner).list(None, depth + 1);
                     return;
                 }
                 '\\' => match self.next() {
@@ -273,8 +349,9 @@ impl Scan<'_, '_, '_> {
                 self.at += 1;
                 word.unknown = true;
                 let outer = std::mem::replace(&mut self.in_parameter, false);
+                let quotes = std::mem::replace(&mut self.plain_quotes, false);
                 self.list(Some(')'), depth + 1);
-                self.in_parameter = outer;
+                (self.in_parameter, self.plain_quotes) = (outer, quotes);
             }
             Some('{') => {
                 self.at += 1;
@@ -288,8 +365,11 @@ impl Scan<'_, '_, '_> {
                 self.at += behind;
                 let start = self.at;
                 let outer = std::mem::replace(&mut self.in_parameter, true);
+                // In patterns such as `"${x#'…'}"`, single quotes count.
+                let quotes = self.plain_quotes;
+                self.plain_quotes &= behind > 0;
                 self.list(Some('}'), depth + 1);
-                self.in_parameter = outer;
+                (self.in_parameter, self.plain_quotes) = (outer, quotes);
                 // `${x:-r}m` may be `rm`.
                 let default = self.text[start..]
                     .get(..self.at.saturating_sub(start + 1))
@@ -419,6 +499,7 @@ impl Scan<'_, '_, '_> {
         while self.rest().starts_with([' ', '\t']) {
             self.at += 1;
         }
+        let start = self.at;
         let mut target = LooseWord::default();
         while let Some(c) = self.rest().chars().next() {
             if c.is_whitespace() || ";&|<>()".contains(c) {
@@ -429,17 +510,16 @@ impl Scan<'_, '_, '_> {
         }
         if triple {
             // A shell may be reading it.
-            Scan {
-                text: &target.text,
-                at: 0,
-                found: self.found,
-                comments: self.comments,
-                lookup: self.lookup,
-                in_parameter: false,
-            }
-            .list(None, depth + 1);
+            self.inner(&target.text).list(None, depth + 1);
         }
-        // The lines of a here-document are searched like commands: a shell may be reading them.
+        if here && !triple {
+            let written = &self.text[start..self.at];
+            let expands = !written.contains(['\'', '"', '\\']);
+            self.here.push(HereDocument {
+                end: target.text.clone(),
+                expands,
+            });
+        }
         if !here && !target.text.is_empty() {
             let list = if writes {
                 &mut self.found.writes
@@ -490,15 +570,7 @@ impl Scan<'_, '_, '_> {
                     Some(value) => {
                         // Programs run the values of some variables.
                         let value = value.to_owned();
-                        Scan {
-                            text: &value,
-                            at: 0,
-                            found: self.found,
-                            comments: self.comments,
-                            lookup: self.lookup,
-                            in_parameter: false,
-                        }
-                        .list(None, depth + 1);
+                        self.inner(&value).list(None, depth + 1);
                         start += 1;
                     }
                     None => break,
@@ -510,14 +582,19 @@ impl Scan<'_, '_, '_> {
         let is_pattern = |program: &LooseWord| program.pattern && !is_test(program);
         // `{a..z}` becomes several words.
         let is_range = |word: &LooseWord| word.text.contains('{') && word.text.contains("..");
-        self.found.ambiguous |=
-            !self.in_parameter && (all.first().is_some_and(is_pattern) || all.iter().any(is_range));
-        if all
-            .iter()
-            .any(|word| word.text.contains('{') && word.text.contains(','))
-        {
-            let spelled = all.iter().flat_map(braces).take(256).collect();
-            self.found.commands.push(spelled);
+        let has_pattern = !self.in_parameter && all.first().is_some_and(is_pattern);
+        self.found.unknown_program |= has_pattern;
+        self.found.ambiguous |= has_pattern || !self.in_parameter && all.iter().any(is_range);
+        if all.iter().any(|word| word.text.contains('{')) {
+            let mut spelled = Vec::new();
+            let mut budget = MAX_BRACES;
+            let is_complete = all
+                .iter()
+                .all(|word| braces(word, &mut budget, &mut spelled));
+            self.found.unknown_program |= !is_complete;
+            if spelled != all {
+                self.found.commands.push(spelled);
+            }
         }
         if !all.is_empty() {
             self.found.commands.push(all);
@@ -525,22 +602,117 @@ impl Scan<'_, '_, '_> {
     }
 }
 
-/// Expands braces, one level deep: `{rm,-rf,x}`, `r{m,n}`.
-fn braces(word: &LooseWord) -> Vec<LooseWord> {
-    let parts = word.text.split_once('{').and_then(|(before, rest)| {
-        let (inner, after) = rest.split_once('}')?;
-        inner.contains(',').then_some((before, inner, after))
-    });
-    match parts {
-        None => vec![word.clone()],
-        Some((before, inner, after)) => inner
-            .split(',')
-            .map(|part| LooseWord {
-                text: format!("{before}{part}{after}"),
+/// Expands braces: `{rm,-rf,x}`, `r{m,n}`, `{r..r}m`. Returns `false` if there are too many words.
+fn braces(word: &LooseWord, budget: &mut usize, words: &mut Vec<LooseWord>) -> bool {
+    let mut open = vec![word.text.clone()];
+    while let Some(text) = open.pop() {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        match first_braces(&text) {
+            None => words.push(LooseWord {
+                text,
                 ..word.clone()
-            })
-            .collect(),
+            }),
+            // The first of them is expanded next.
+            Some(spelled) => open.extend(spelled.into_iter().rev()),
+        }
     }
+    true
+}
+
+/// Expands the first braces of a text that have a comma or a range in them.
+fn first_braces(text: &str) -> Option<Vec<String>> {
+    for (start, _) in text.match_indices('{') {
+        let (mut depth, mut commas, mut end) = (0_usize, Vec::new(), None);
+        for (at, c) in text[start..].char_indices() {
+            match c {
+                '{' => depth += 1,
+                ',' if depth == 1 => commas.push(start + at),
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                end = Some(start + at);
+                break;
+            }
+        }
+        let Some(end) = end else { continue };
+        let parts: Vec<String> = if commas.is_empty() {
+            range(&text[start + 1..end])
+        } else {
+            let starts = std::iter::once(start).chain(commas.iter().copied());
+            let ends = commas.iter().copied().chain([end]);
+            starts
+                .zip(ends)
+                .map(|(from, to)| text[from + 1..to].to_owned())
+                .collect()
+        };
+        if parts.is_empty() {
+            continue;
+        }
+        let (before, after) = (&text[..start], &text[end + 1..]);
+        let spell = |part: String| format!("{before}{part}{after}");
+        return Some(parts.into_iter().map(spell).collect());
+    }
+    None
+}
+
+/// Returns the members of `a..c` or `1..9..2`, at most as many as are expanded. Empty if it is no
+/// range.
+fn range(text: &str) -> Vec<String> {
+    let mut parts = text.split("..");
+    let (Some(first), Some(last), step, None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Vec::new();
+    };
+    let step = step.map_or(Ok(1), str::parse::<i64>);
+    let step = step.unwrap_or(1).unsigned_abs().max(1);
+    let step = usize::try_from(step).unwrap_or(usize::MAX);
+    let single = |text: &str| {
+        let mut chars = text.chars();
+        chars
+            .next()
+            .filter(|_| chars.next().is_none())
+            .map(u32::from)
+    };
+    let number = |text: &str| text.parse::<i64>().ok();
+    let (low, high, letters) = match (
+        number(first).zip(number(last)),
+        single(first).zip(single(last)),
+    ) {
+        (Some((first, last)), _) => (first.min(last), first.max(last), false),
+        (None, Some((first, last))) => {
+            (i64::from(first.min(last)), i64::from(first.max(last)), true)
+        }
+        (None, None) => return Vec::new(),
+    };
+    let is_down = if letters {
+        single(first) > single(last)
+    } else {
+        number(first) > number(last)
+    };
+    let spell = |at: i64| match u32::try_from(at).ok().and_then(char::from_u32) {
+        Some(c) if letters => c.to_string(),
+        _ => at.to_string(),
+    };
+    let members: Vec<String> = if is_down {
+        (low..=high)
+            .rev()
+            .step_by(step)
+            .take(MAX_BRACES)
+            .map(spell)
+            .collect()
+    } else {
+        (low..=high)
+            .step_by(step)
+            .take(MAX_BRACES)
+            .map(spell)
+            .collect()
+    };
+    members
 }
 
 /// Returns `true` if a closing parenthesis ends a pattern of `case`, and counts open `case`

@@ -268,7 +268,7 @@ impl<'t> Manifest<'t> {
 
     /// Returns `true` if a key is present but could not be read. Its restriction then stays in
     /// force.
-    fn has_lost(&self, key: &str) -> bool {
+    pub fn has_lost(&self, key: &str) -> bool {
         self.lost.iter().any(|lost| &**lost == key)
     }
 

@@ -64,6 +64,13 @@ pub fn parse(bytes: &[u8]) -> ParsedSkill<'_> {
     let mut manifest = split.yaml.map_or_else(Manifest::default, |yaml| {
         read_manifest(text, yaml, &mut problems)
     });
+    let is_unclosed = |problem: &Problem| problem.kind == ProblemKind::FrontmatterUnclosed;
+    if problems.iter().any(is_unclosed) {
+        // The block may end at the first blank line.
+        let body = String::from_utf8_lossy(&bytes[split.body.start as usize..]);
+        let block = body.split("\n\n").next().unwrap_or_default();
+        manifest.lost = unread(Manifest::default(), block).lost;
+    }
     if text.len() < bytes.len() {
         // Ignore structural problems of a truncated text; the truncation causes them.
         problems.retain(|problem| matches!(problem.kind, ProblemKind::NotUtf8 | ProblemKind::Nul));
@@ -106,23 +113,22 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
                 bytes: source.len(),
             },
         });
-        return Manifest {
-            incomplete: true,
-            ..Manifest::default()
-        };
+        return unread(Manifest::default(), source);
     }
     match yaml::read(source, base) {
         Ok(document) => {
             let mut manifest = match document.root {
                 Some(node) => match node.value {
                     YamlValue::Mapping(entries, _) => Manifest::from_entries(entries, text),
-                    YamlValue::Sequence(..) => not_mapping(node.span, "a list", problems),
-                    YamlValue::Scalar(..) => not_mapping(node.span, "a single value", problems),
+                    YamlValue::Sequence(..) => not_mapping(node.span, "a list", source, problems),
+                    YamlValue::Scalar(..) => {
+                        not_mapping(node.span, "a single value", source, problems)
+                    }
                 },
-                None => not_mapping(Span::at(base), "empty", problems),
+                None => not_mapping(Span::at(base), "empty", source, problems),
             };
             for duplicate in document.duplicates {
-                withdraw(&mut manifest, &duplicate);
+                withdraw(&mut manifest, &duplicate, source);
                 problems.push(Problem {
                     span: duplicate.again,
                     kind: ProblemKind::DuplicateKey(duplicate),
@@ -139,11 +145,11 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
             }
             // Accept nothing that grants permissions or runs commands from such a file.
             let recovered = repair::recover(source, base, Some(&["name", "description"]));
-            Manifest {
-                incomplete: true,
+            let manifest = Manifest {
                 lost: recovered.lost,
                 ..Manifest::from_entries(recovered.entries, text)
-            }
+            };
+            unread(manifest, source)
         }
         Err(yaml::YamlError::Syntax { at, message }) => {
             let recovered = repair::recover(source, base, None);
@@ -165,8 +171,11 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
             };
             for problem in &recovered.problems {
                 if let ProblemKind::DuplicateKey(duplicate) = &problem.kind {
-                    withdraw(&mut manifest, duplicate);
+                    withdraw(&mut manifest, duplicate, source);
                 }
+            }
+            if manifest.lost.iter().any(|key| &**key != "creator") {
+                lose_creator(&mut manifest, source);
             }
             problems.extend(recovered.problems);
             manifest
@@ -174,21 +183,69 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
     }
 }
 
-fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest<'static> {
+fn not_mapping(
+    span: Span,
+    found: &'static str,
+    source: &str,
+    problems: &mut Vec<Problem>,
+) -> Manifest<'static> {
     problems.push(Problem {
         span,
         kind: ProblemKind::NotMapping { found },
     });
     // An empty block has no keys; any other value may contain them in another form.
-    Manifest {
-        incomplete: found != "empty",
-        ..Manifest::default()
+    match found {
+        "empty" => Manifest::default(),
+        _ => unread(Manifest::default(), source),
+    }
+}
+
+/// Keys that restrict a skill. A text that was not read counts as having those that it mentions.
+const RESTRICTING: [&str; 5] = [
+    "allowed-tools",
+    "disallowed-tools",
+    "disable-model-invocation",
+    "user-invocable",
+    CREATOR,
+];
+const CREATOR: &str = "creator";
+
+/// Marks the restricting keys as lost that were not read, although the text mentions them.
+fn unread<'t>(mut manifest: Manifest<'t>, source: &str) -> Manifest<'t> {
+    manifest.incomplete = true;
+    let source = source.to_ascii_lowercase();
+    for key in RESTRICTING {
+        let is_known = manifest.entry(key).is_some() || manifest.has_lost(key);
+        if !is_known && mentions(&source, key) {
+            manifest.lost.push(key.into());
+        }
+    }
+    manifest
+}
+
+/// Returns `true` if a text in lower case may contain a key, plainly or with escapes.
+fn mentions(source: &str, key: &str) -> bool {
+    let escapes = ["\\x", "\\u", "\\\n", "\\\r"];
+    source.contains(key) || escapes.iter().any(|escape| source.contains(escape))
+}
+
+/// Marks `creator` as lost if a text with parts that were not read mentions it.
+fn lose_creator(manifest: &mut Manifest<'_>, source: &str) {
+    if !manifest.has_lost(CREATOR) && mentions(&source.to_ascii_lowercase(), CREATOR) {
+        manifest.lost.push(CREATOR.into());
     }
 }
 
 /// Handles contradictory values of a duplicate key: the restrictive value wins.
-fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::DuplicateKey) {
-    if duplicate.same_value || !duplicate.top_level {
+fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::DuplicateKey, source: &str) {
+    if duplicate.same_value {
+        return;
+    }
+    if !duplicate.top_level {
+        // `metadata` may name the creator as well.
+        if duplicate.key.eq_ignore_ascii_case(CREATOR) {
+            lose_creator(manifest, source);
+        }
         return;
     }
     manifest.incomplete = true;
@@ -197,6 +254,8 @@ fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::DuplicateKey) {
         "allowed-tools" => manifest.allowed_tools = None,
         "disable-model-invocation" => safer(&mut manifest.disable_model_invocation, true),
         "user-invocable" => safer(&mut manifest.user_invocable, false),
+        "metadata" => lose_creator(manifest, source),
+        key if key.eq_ignore_ascii_case(CREATOR) => lose_creator(manifest, source),
         _ => {}
     }
 }

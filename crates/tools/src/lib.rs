@@ -37,7 +37,7 @@ pub use agent_permissions::AgentPermissions;
 pub use command_output::looks_denied;
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
-    MAX_HANDLERS, Matcher, Said, run_hooks,
+    MAX_HANDLERS, Matcher, Said, hook_obstacle, run_hooks,
 };
 pub use injected_commands::{CommandRun, Execution, ExpandError};
 pub use invocation::{InvokedSkill, MAX_STACKED, Typed, typed};

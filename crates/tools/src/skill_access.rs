@@ -320,7 +320,9 @@ fn strictest(actions: &[SkillAction], decide: impl Fn(SkillAction) -> Decision) 
     let rest = actions.iter().skip(1).copied();
     rest.fold(decide(first), |strictest, action| {
         let decision = decide(action);
-        if decision.verdict > strictest.verdict {
+        // Without a rule, the later action says more: running a skill includes loading it.
+        let says_more = decision.verdict == strictest.verdict && strictest.rule.is_none();
+        if decision.verdict > strictest.verdict || says_more {
             decision
         } else {
             strictest

@@ -303,7 +303,12 @@ impl SkillEffects {
         let effort: Option<Box<str>> = word(manifest.effort.as_ref());
         Self {
             hooks: HookSet::read(manifest).0,
-            allowed: manifest.allowed_tools.as_ref().map(tool_names),
+            allowed: manifest
+                .allowed_tools
+                .as_ref()
+                .map(tool_names)
+                // It is unknown what a list that could not be read allows.
+                .or_else(|| manifest.has_lost("allowed-tools").then(Vec::new)),
             disallowed: bare_names(manifest),
             missing: Vec::new(),
             renamed: Vec::new(),

@@ -77,8 +77,9 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         context.settings.confine = true;
         context.services.approver = Arc::new(Always(ApprovalAnswer::Once));
         let outcome = fire(&context, &bash("ls"));
-        assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
-        // The ceiling applies to hooks too, without a prompt.
+        // The ceiling applies to hooks too, without a prompt. A call whose check cannot run is
+        // refused as well.
+        assert!(outcome.is_blocked(), "{outcome:?}");
         assert_eq!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }), !runs);
     }
 }
@@ -216,6 +217,7 @@ fn denied_run_action_stops_hooks() {
             matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("a rule forbids it")),
             "{outcome:?}"
         );
+        assert!(outcome.is_blocked(), "{outcome:?}");
         assert!(!world.exists("canary"));
     }
 }
@@ -237,6 +239,7 @@ fn changed_skills_run_no_hooks() {
     assert!(again().is_blocked());
     world.skill_script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
+    assert!(again().is_blocked());
     // Trusted again, but the loaded hooks are from the earlier version.
     world.trust();
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { .. }));
@@ -526,7 +529,8 @@ fn gate_decides_and_refusal_is_remembered() {
             matches!(end, HookEnd::NotRun { why } if why.starts_with("not allowed")),
             "{end:?}"
         );
-        assert_eq!(outcome.verdict, None);
+        // The call is not let through unchecked.
+        assert_eq!(outcome.verdict, Some(Verdict::Ask));
     }
     assert_eq!(asked.count.load(Ordering::Relaxed), 1);
     assert!(!world.exists("canary"));
@@ -572,6 +576,7 @@ fn user_rules_override_hooks() {
     context.gate().mode = PermissionMode::Plan;
     let outcome = fire(&context, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
+    assert!(outcome.is_blocked());
     assert!(!world.exists("canary"));
     context.gate().mode = PermissionMode::Ask;
     assert_eq!(fire(&context, &bash("ls")).runs[0].end, HookEnd::Fine);
@@ -747,10 +752,9 @@ fn commands_can_be_disabled() {
     let mut context = world.context();
     context.settings.commands = false;
     let why = "shell command execution disabled by policy".into();
-    assert_eq!(
-        fire(&context, &bash("ls")).runs[0].end,
-        HookEnd::NotRun { why }
-    );
+    let outcome = fire(&context, &bash("ls"));
+    assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
+    assert!(outcome.is_blocked());
     let mut context = world.context();
     context.services.runner = None;
     let outcome = fire(&context, &bash("ls"));

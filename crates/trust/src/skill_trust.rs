@@ -31,6 +31,8 @@ pub struct SkillTrust {
     pub state: Option<TrustState>,
     /// Its `allowed-tools` and `disallowed-tools`.
     pub tools: PermissionRules,
+    /// `true` if it has `allowed-tools`, even if the list is empty or could not be read.
+    pub has_tool_list: bool,
 }
 
 /// The part that a skill plays in a request. It decides whether `allowed-tools` is everything that
@@ -80,6 +82,17 @@ impl SkillTrust {
         if let Some(folder) = place.as_deref().and_then(Path::to_str) {
             tools.read_also(folder);
         }
+        // It is unknown what a list that could not be read allows or forbids.
+        for (effect, key) in [
+            (Effect::Allow, "allowed-tools"),
+            (Effect::Deny, "disallowed-tools"),
+        ] {
+            if manifest.has_lost(key) {
+                let source = RuleSource::Skill(skill.name.clone());
+                tools.add_unread(effect, key, "the frontmatter could not be read", source);
+            }
+        }
+        let has_tool_list = manifest.allowed_tools.is_some() || manifest.has_lost("allowed-tools");
         Ok(Self {
             name: skill.name.clone(),
             place,
@@ -88,6 +101,7 @@ impl SkillTrust {
             required,
             state,
             tools,
+            has_tool_list,
         })
     }
 
@@ -102,13 +116,6 @@ impl SkillTrust {
         self.is_trusted().then_some(&self.tools)
     }
 
-    /// Returns `true` if the skill has `allowed-tools`: at least one entry, valid or not.
-    fn has_tool_list(&self) -> bool {
-        let mut unread = self.tools.unread().iter();
-        self.tools.of(Effect::Allow).next().is_some()
-            || unread.any(|unread| unread.effect == Effect::Allow)
-    }
-
     /// Returns the skill as an actor for the gate. `confine` is the setting of that name: `true`
     /// if `allowed-tools` limits skills outside of sub-runs too. `restrictions` are those of the
     /// skills that are loaded in the session: they apply to everything that runs in it.
@@ -120,8 +127,8 @@ impl SkillTrust {
     ) -> Actor<'a> {
         let ceiling = match role {
             SkillRole::Author => confine,
-            SkillRole::Conversation => confine && self.has_tool_list(),
-            SkillRole::SubRun | SkillRole::CommandTool => self.has_tool_list(),
+            SkillRole::Conversation => confine && self.has_tool_list,
+            SkillRole::SubRun | SkillRole::CommandTool => self.has_tool_list,
         };
         Actor {
             skill: Some(SkillActor {
@@ -155,15 +162,13 @@ pub(crate) fn rule_in_folder(
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
-/// from a project or a server, an agent wrote it, or an agent in `project` can write its files.
+/// from a project or a server, an agent wrote it or may have, or an agent in `project` can write its
+/// files.
 /// Other skills in the user's own folders, named on the command line or built into a program need no
 /// trust.
 pub fn is_required(skill: &Skill, project: &Path) -> bool {
-    let is_agent = |creator: &str| creator.trim().eq_ignore_ascii_case("agent");
-    let mut metadata = skill.metadata.iter();
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
-        || skill.creator.as_deref().is_some_and(is_agent)
-        || metadata.any(|(key, value)| key.eq_ignore_ascii_case("creator") && is_agent(value))
+        || skill.by_agent
         || is_editable(skill, project)
 }
 
@@ -216,14 +221,15 @@ mod tests {
     #[test]
     fn role_setting_and_list_decide_about_the_ceiling() {
         use SkillRole::{Author, CommandTool, Conversation, SubRun};
-        let trust = |tools: &str| SkillTrust {
+        let trust = |tools: Option<&str>| SkillTrust {
             name: "x".into(),
             place: None,
             kind: TrustKind::Skill,
             digest: String::new(),
             required: false,
             state: None,
-            tools: PermissionRules::of_skill("x", tools, ""),
+            tools: PermissionRules::of_skill("x", tools.unwrap_or_default(), ""),
+            has_tool_list: tools.is_some(),
         };
         let ceiling = |role, confine, tools| {
             let trust = trust(tools);
@@ -231,7 +237,7 @@ mod tests {
             let skill = trust.actor(role, confine, &none).skill;
             skill.is_some_and(|skill| skill.ceiling)
         };
-        // (role, not confined, confined): without a list, with one, with an invalid one.
+        // (role, not confined, confined): without a list, with an empty, a valid, an invalid one.
         let none = [
             (Author, false, true),
             (Conversation, false, false),
@@ -244,10 +250,15 @@ mod tests {
             (SubRun, true, true),
             (CommandTool, true, true),
         ];
-        for (tools, table) in [("", none), ("Bash(ls:*)", some), ("Bash(ls:*", some)] {
+        for (tools, table) in [
+            (None, none),
+            (Some(""), some),
+            (Some("Bash(ls:*)"), some),
+            (Some("Bash(ls:*"), some),
+        ] {
             for (role, free, confined) in table {
-                assert_eq!(ceiling(role, false, tools), free, "{role:?} {tools}");
-                assert_eq!(ceiling(role, true, tools), confined, "{role:?} {tools}");
+                assert_eq!(ceiling(role, false, tools), free, "{role:?} {tools:?}");
+                assert_eq!(ceiling(role, true, tools), confined, "{role:?} {tools:?}");
             }
         }
     }

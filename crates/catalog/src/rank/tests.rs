@@ -23,6 +23,7 @@ fn skill(name: &str, modified: i64) -> Skill {
         argument_hint: None,
         version: None,
         creator: None,
+        by_agent: false,
         tags: Vec::new(),
         metadata: Vec::new(),
         paths: Vec::new(),

@@ -287,6 +287,15 @@ fn show(
     if count > 0 {
         printer.answer(&table.render(printer.width()))?;
     }
+    for placed in rules.all() {
+        if let Some(usual) = placed.rule.usual_spelling() {
+            let (effect, text) = (placed.effect.as_str(), &placed.rule.text);
+            let source = &placed.source;
+            printer.warn(&format!(
+                "{effect} rule `{text}` in {source} is read as `{usual}`"
+            ));
+        }
+    }
     for unread in rules.unread() {
         printer.warn(&format!(
             "ignoring {} rule `{}` in {}: {}",

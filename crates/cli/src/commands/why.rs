@@ -126,6 +126,13 @@ pub(crate) fn run(
             about: "permission",
             text: text.clone(),
         }));
+    let obstacle = context.read(&entry.skill).ok().and_then(|snapshot| {
+        prowess_tools::hook_obstacle(&context, &snapshot.effects.hooks, &snapshot.trust)
+    });
+    answers.lines.extend(obstacle.map(|text| WhyAnswer {
+        about: "hooks",
+        text,
+    }));
     if args.json {
         let mut document = answers.document(&catalog, entry);
         let permission = permission.map(|(decision, _)| inspect::decision(&decision, None));

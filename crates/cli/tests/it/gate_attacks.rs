@@ -6,26 +6,26 @@ use crate::world::World;
 
 const SANDBOX: &str = "[sandbox]\nstrength = 'best-effort'\n";
 
-fn world(settings: &str) -> World {
+pub(crate) fn world(settings: &str) -> World {
     let world = World::new();
     world.file("~/config.toml", format!("{settings}{SANDBOX}"));
     world
 }
 
-fn skill(world: &World, folder: &str, name: &str, keys: &str, body: &str) {
+pub(crate) fn skill(world: &World, folder: &str, name: &str, keys: &str, body: &str) {
     let text =
         format!("---\nname: {name}\ndescription: Does it. Use when asked.\n{keys}---\n{body}\n");
     world.file(format!("{folder}/{name}/SKILL.md"), text);
 }
 
 /// Returns everything that a call of a tool prints.
-fn call(world: &World, tool: &str, input: &Value) -> String {
+pub(crate) fn call(world: &World, tool: &str, input: &Value) -> String {
     let output = world.run(&["tool", "call", tool, "--json", &input.to_string()]);
     format!("{}{}", output.stdout, output.stderr)
 }
 
 /// Runs a scripted conversation. Each call is one turn.
-fn converse(world: &World, calls: &[Value], more: &[&str]) -> String {
+pub(crate) fn converse(world: &World, calls: &[Value], more: &[&str]) -> String {
     let turns = calls.iter().map(|call| json!({ "calls": [call] }));
     let turns = turns.chain([json!({"text": "done"})]);
     let text: String = turns.map(|turn| format!("{turn}\n")).collect();
@@ -473,15 +473,15 @@ fn policy_check_knows_only_the_listed_skills() {
     );
 }
 
-fn loads(name: &str) -> Value {
+pub(crate) fn loads(name: &str) -> Value {
     json!({"name": "load_skill", "input": {"name": name}})
 }
 
-fn writes(path: &str, content: &str) -> Value {
+pub(crate) fn writes(path: &str, content: &str) -> Value {
     json!({"name": "write", "input": {"path": path, "content": content}})
 }
 
-fn reads(path: &str) -> Value {
+pub(crate) fn reads(path: &str) -> Value {
     json!({"name": "read", "input": {"path": path}})
 }
 
@@ -543,7 +543,7 @@ fn bare_file_tools_of_a_skill_grant_the_project_only() {
 }
 
 /// Runs a skill in its own conversation with scripted calls.
-fn sub_run(world: &World, name: &str, calls: &[Value]) -> String {
+pub(crate) fn sub_run(world: &World, name: &str, calls: &[Value]) -> String {
     let turns = calls.iter().map(|call| json!({ "calls": [call] }));
     let turns = turns.chain([json!({"text": "done"})]);
     let text: String = turns.map(|turn| format!("{turn}\n")).collect();

@@ -6,6 +6,7 @@
     reason = "helpers of tests may panic"
 )]
 
+mod attacks_fourth;
 mod attacks_git;
 mod attacks_input;
 mod attacks_options;

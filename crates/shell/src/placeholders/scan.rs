@@ -222,6 +222,10 @@ pub(super) struct CodeFiles {
     pub(super) runs_output: bool,
     /// `true` if it runs what a program finds in the working folder: `make`, `./run.sh`.
     pub(super) runs_folder: bool,
+    /// `true` if it starts a program that expands the values of variables: `make`.
+    pub(super) expands_variables: bool,
+    /// `true` if such a program takes its input for code.
+    pub(super) expands_input: bool,
     /// `true` if a word of a command begins with the output of another one.
     pub(super) uses_output: bool,
     /// The positions in folders that it changes to.

@@ -897,3 +897,45 @@ fn scripts_that_calculate_with_output_limit_values() {
         assert_eq!(limits(script).1.arithmetic, calculates, "{script}");
     }
 }
+
+#[test]
+fn values_that_choose_instructions_are_refused() {
+    for script in [
+        "make -f d/\"$1\"",
+        "make -fd/\"$1\"",
+        "make --file=d/\"$1\"",
+        "awk -f d/\"$1\" a",
+        "npm --prefix \"$1\" test",
+        "npm test --prefix \"$1\"",
+        "npm --prefix=\"$1\" run test",
+        "git -C \"$1\" status",
+        "git --git-dir \"$1\" status",
+        "git --work-tree=\"$1\" status",
+        "cd -- \"$1\" && git status",
+        "cd -- \"$1\" && env git status",
+        "cargo test --manifest-path \"$1\"",
+        "python3 -m unittest \"$1\"",
+        "export x=\"$1\"; make -f - <<< 'a:;$(x)'",
+        "x=\"$1\" make -f - <<< 'a:;$(x)'",
+    ] {
+        assert!(!reasons(script).is_empty(), "{script}");
+    }
+    for script in [
+        "V=\"$1\" make",
+        "export V=\"$1\"; make",
+        "V=\"$1\"; export V; make -s",
+        "env V=\"$1\" make",
+    ] {
+        assert!(limits(script).1.expansion, "{script}");
+    }
+    for script in [
+        "cd -- \"$1\" && ls",
+        "cd -- \"$1\" && grep git notes.txt",
+        "git log -- \"$1\"",
+        "x=\"$1\"; grep -- \"$x\" a",
+        "make -f build.mk -- \"$1\"",
+    ] {
+        assert_eq!(reasons(script), [], "{script}");
+    }
+    assert!(!limits("x=\"$1\"; grep -- \"$x\" a").1.expansion);
+}

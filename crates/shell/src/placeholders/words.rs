@@ -9,8 +9,8 @@ use super::{
 use crate::programs::code::{Code, decides_for_others};
 use crate::programs::{
     EffectHit, ProgramEffect, UNKNOWN, changes_files, changes_folder, code_of,
-    ends_options_at_dashes, inspect, is_input, opens_operands, reads_folder, runs_operands,
-    word_limits,
+    ends_options_at_dashes, folder_words, inspect, is_input, opens_operands, reads_folder,
+    runs_operands, starts_programs, word_limits,
 };
 
 /// Deepest nesting of code inside code that is judged.
@@ -47,6 +47,8 @@ impl Scanner<'_> {
             Some(_) if self.program(words) => {
                 reads_code = true;
                 self.readers += 1;
+                let is_short = words.len() <= MAX_WORDS;
+                self.files.expands_input |= is_short && word_limits(&plain_words(words)).settings;
                 self.mark_inflow(first_position);
                 let inputs = self.files.inputs.clone();
                 self.files.run.extend(inputs);
@@ -176,6 +178,21 @@ impl Scanner<'_> {
             self.files.entered.extend(entered);
         }
         self.files.runs_folder |= words.iter().any(|word| reads_folder(&word.text));
+        // git runs what the configuration of the repository says.
+        let is_git = |word: &Word| matches!(code_of(&word.text), Some(("git", _)));
+        self.files.runs_folder |=
+            is_git(first) || starts_programs(&first.text) && rest.iter().any(is_git);
+        if words.len() > MAX_WORDS {
+            return;
+        }
+        let plain = plain_words(words);
+        self.files.expands_variables |= word_limits(&plain).settings;
+        for at in folder_words(&plain) {
+            let found = words.get(at).map(|word| word.found.clone());
+            if let Some(found) = found.filter(|found| self.has_argument(found)) {
+                self.mark(found, UnsafePosition::ScriptFile);
+            }
+        }
     }
 
     /// Refuses all values if one is written to a file that may be run, and values that name the
@@ -196,6 +213,13 @@ impl Scanner<'_> {
             self.mark(0..self.found.len(), UnsafePosition::Code(""));
         }
         self.limit.option |= files.stores_value && files.uses_output;
+        // `V="$1" make`: a rule of the makefile may expand it.
+        if files.expands_variables && !self.assigned.is_empty() {
+            self.limit.expansion = true;
+            if files.expands_input {
+                self.mark(0..self.found.len(), UnsafePosition::Code("make"));
+            }
+        }
         files
     }
 
@@ -440,6 +464,9 @@ impl Scanner<'_> {
             }
             for word in report.sources.iter().filter_map(|&at| words.get(at)) {
                 self.runs_file(word);
+                if self.has_argument(&word.found) {
+                    self.mark(word.found.clone(), UnsafePosition::ScriptFile);
+                }
             }
             for word in report.code.iter().filter_map(|&at| words.get(at)) {
                 self.takes_code(word);

@@ -797,8 +797,9 @@ impl Walk<'_> {
             && matches!(takes, Takes::Values(_))
             && self.words.get(index + 1).is_some_and(Word::is_glob);
         self.supplied |= option.program;
-        if option.program && attached.is_none() {
-            self.report.sources.push(index + 1);
+        if option.program {
+            let is_apart = usize::from(attached.is_none());
+            self.report.sources.push(index + is_apart);
         }
         self.report.takes_input |=
             option.program && value.is_some_and(|value| is_input(value) || value.contains(UNKNOWN));
@@ -824,6 +825,7 @@ impl Walk<'_> {
                 (None, _) => None,
             });
         }
+        self.report.hides |= hit && runs && option.starts == Starts::No;
         if hit {
             let apart = option.starts == Starts::Module && attached.is_none();
             self.report

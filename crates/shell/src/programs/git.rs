@@ -497,7 +497,8 @@ const SUBS: &[Program] = &[
                 Configures,
                 "sets git's configuration",
                 "git clone -c a.b=c https://h/r",
-            ),
+            )
+            .starts(Starts::Setting),
             opt(
                 "--template:",
                 Runs,

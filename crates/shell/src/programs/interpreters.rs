@@ -46,7 +46,7 @@ const DATABASE: &[Opt] = &[
 
 /// Modules of Python that take their operands for code, or run them.
 pub(super) const RUNNING_MODULES: &str = "cProfile code coverage debugpy doctest ipython IPython \
-     memory_profiler pdb profile pyinstrument runpy scalene site timeit trace viztracer";
+     memory_profiler pdb profile pyinstrument runpy scalene site timeit trace unittest viztracer";
 
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {

@@ -102,6 +102,8 @@ pub struct ProgramReport {
     /// file: `bash /dev/stdin`, `sed -f -`, `xargs sh -c`. A program that is in the table as an
     /// interpreter and has no script has a hit instead.
     pub takes_input: bool,
+    /// `true` if an option runs something that is not among the starts and scripts.
+    pub hides: bool,
     /// Indices of words that are code or name a program or a file of code, as far as the table alone
     /// can tell.
     pub(crate) code: Vec<usize>,
@@ -286,6 +288,17 @@ fn starts_after(prefix: &[Word]) -> bool {
 /// cannot be looked for.
 pub fn is_opaque(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.opaque)
+}
+
+/// Returns `true` if a program starts the program that its words name, with any option: `nice`.
+pub fn starts_programs(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| {
+        let is_wrapper = matches!(program.code, Code::Wrapper { .. } | Code::Command);
+        is_wrapper
+            || program
+                .always
+                .is_some_and(|reason| reason.effect == ProgramEffect::Runs)
+    })
 }
 
 /// Returns `true` if a program is named by a process or an open file, so that it may be any program:
@@ -490,6 +503,77 @@ pub(crate) fn reads_folder(program: &str) -> bool {
     };
     let mut families = builders::BUILDERS.iter().chain(packages::PACKAGES);
     families.any(|program| program.names.has(name))
+}
+
+/// Options of any program that name the folder in which it works.
+const FOLDER_OPTIONS: [&str; 4] = ["-C", "--chdir", "--directory", "--cwd"];
+/// Further options of build tools, package managers and git that name a folder with instructions.
+const PROJECT_OPTIONS: &str = "--prefix --git-dir --work-tree --manifest-path --project \
+    --project-dir --project-directory --working-directory --rootdir --root --dir";
+
+/// Returns `true` if a word is an option that names the folder in which a program works, as GNU
+/// programs spell it: `--chd` is `--chdir`.
+pub fn is_folder_option(word: &str) -> bool {
+    let is_short_for = |name: &&str| word.len() > 4 && name.starts_with(word);
+    FOLDER_OPTIONS.contains(&word) || FOLDER_OPTIONS.iter().any(|name| is_short_for(name))
+}
+
+/// Returns the folder in `-Cfolder` and `--chdir=folder`.
+pub fn attached_folder(word: &str) -> Option<&str> {
+    match word.split_once('=') {
+        Some((name, value)) if is_folder_option(name) => Some(value),
+        _ => word.strip_prefix("-C"),
+    }
+    .filter(|value| !value.is_empty())
+}
+
+/// Returns the words of a build tool, a package manager or git that name the folder with its
+/// instructions: `make -C FOLDER`, `npm --prefix=FOLDER`.
+pub(crate) fn folder_words(words: &[Word]) -> Vec<usize> {
+    let takes = |word: &Word| {
+        let is_git = find(&word.text).is_some_and(|(name, _)| name == "git");
+        is_git || reads_folder(&word.text)
+    };
+    if !words.iter().any(takes) {
+        return Vec::new();
+    }
+    let names = |word: &str| is_folder_option(word) || engine::listed(PROJECT_OPTIONS, word);
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let name = word.text.split('=').next().unwrap_or_default();
+        if names(&word.text) {
+            found.push(at + 1);
+        } else if names(name) || attached_folder(&word.text).is_some() {
+            found.push(at);
+        }
+    }
+    found
+}
+
+/// Returns the words of a command that name files of code: `bash FILE`, `make -f FILE`. A program
+/// with a path that another one starts counts as well.
+pub fn script_words(words: &[Word]) -> Vec<usize> {
+    let report = inspect(words);
+    let is_path = |at: &usize| words.get(*at).is_some_and(|word| word.text.contains('/'));
+    let started = report.starts.iter().chain(&report.code).copied();
+    let mut found: Vec<usize> = started.filter(is_path).chain(report.sources).collect();
+    for start in std::iter::once(0).chain(report.starts).take(16) {
+        let Some((first, rest)) = words.get(start..).and_then(<[Word]>::split_first) else {
+            continue;
+        };
+        let code = code_of(&first.text).map(|(_, code)| code);
+        if matches!(
+            code,
+            Some(Code::Interpreter { .. } | Code::Shell | Code::File)
+        ) {
+            let is_option = |word: &Word| word.text.starts_with(['-', '+']);
+            let operand = rest.iter().position(|word| !is_option(word));
+            found.extend(operand.map(|at| start + 1 + at));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Returns `true` if a program opens its operands as perl's `<>` does.

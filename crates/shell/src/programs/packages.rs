@@ -367,11 +367,18 @@ pub(super) const PACKAGES: &[Program] = &[
         options: &[
             opt(
                 "-i --install -r --remove -P --purge --unpack --configure --set-selections \
-                 --force-all --root: --instdir: --admindir: --pre-invoke: --post-invoke: --path-*",
+                 --force-all --root: --instdir: --admindir: --path-*",
                 Configures,
                 "changes the system's packages",
                 "dpkg -i x.deb",
             ),
+            opt(
+                "--pre-invoke: --post-invoke: --status-logger:",
+                Runs,
+                "runs its value",
+                "dpkg --pre-invoke='rm x' -i x.deb",
+            )
+            .starts(Starts::Script),
             opt(
                 "-U --upgrade -e --erase --import --initdb --rebuilddb -E: --eval: --pipe: \
                  -D: --define: --load: --rcfile: --macros:",

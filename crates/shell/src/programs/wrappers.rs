@@ -3,7 +3,7 @@
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs};
 use super::code::{Code, OPTIONS, WRAPPER, wrapper};
 use super::engine::{
-    NONE, Operand, Program, Starts, any, because, is_input, list, listed, operand, opt,
+    NONE, Operand, Opt, Program, Starts, any, because, is_input, list, listed, operand, opt,
     reads_alone, takes_filled_code,
 };
 use super::{AttachedScript, Network, ProgramReport};
@@ -26,13 +26,7 @@ const SECOND: Operand = operand(
 
 /// Files, users and numbers come before the program: any of the first words may be it.
 const STARTER: Program = Program {
-    options: &[opt(
-        "-c: --command: --session-command: -ex: -e: -ix: --eval-command:",
-        Runs,
-        "runs its value",
-        "script -c 'rm x' y",
-    )
-    .starts(Starts::Script)],
+    options: &[RUNS_VALUE],
     assigns: true,
     operands: &[operand(
         0,
@@ -47,6 +41,15 @@ const STARTER: Program = Program {
     always: Some(because(Runs, "runs another program", "flock x rm y")),
     ..NONE
 };
+
+/// Options of a program that starts another one.
+const RUNS_VALUE: Opt = opt(
+    "-c: --command: --session-command: -ex: -e: -ix: --eval-command:",
+    Runs,
+    "runs its value",
+    "script -c 'rm x' y",
+)
+.starts(Starts::Script);
 
 /// A shell.
 const SHELL: Program = Program {
@@ -137,7 +140,7 @@ pub(super) const WRAPPERS: &[Program] = &[
         names: list(
             "caffeinate proxychains proxychains4 tsocks torsocks winpty \
              dbus-launch xvfb-run rlwrap unbuffer catchsegv perf gdbserver \
-             run0 prlimit choom cgexec numactl eatmydata faketime ts-node tsx hyperfine retry \
+             run0 prlimit choom cgexec numactl eatmydata faketime ts-node tsx retry \
              sshpass dotenv direnv mise asdf conda micromamba start-stop-daemon \
              run-parts daemonize tini dumb-init su-exec gosu bwrap \
              systemd-nspawn sem watchexec nodemon inotifywait watchman screen \
@@ -216,7 +219,32 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..STARTER
     },
     Program {
+        names: list("hyperfine"),
+        options: &[
+            opt(
+                "-p: --prepare: -s: --setup: --cleanup: --conclude: -C: -S: --shell: --reference:",
+                Runs,
+                "runs its value",
+                "hyperfine --prepare 'rm x' ls",
+            )
+            .starts(Starts::Script),
+            RUNS_VALUE,
+        ],
+        ..STARTER
+    },
+    Program {
         names: list("ltrace strace"),
+        options: &[
+            opt(
+                "-o: --output:",
+                Runs,
+                "runs its value",
+                "strace -o '|rm x' true",
+            )
+            .when(|value| value.starts_with(['|', '!']))
+            .starts(Starts::Script),
+            RUNS_VALUE,
+        ],
         code: wrapper("eosp", 0),
         ..STARTER
     },

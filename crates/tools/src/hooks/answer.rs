@@ -31,10 +31,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Returns an answer that blocks the event.
-    pub(super) fn refusal(reason: String) -> Self {
+    /// Returns the answer in place of a hook that could not run.
+    pub(super) fn instead(verdict: Verdict, reason: String) -> Self {
         Self {
-            verdict: Some(Verdict::Deny),
+            verdict: Some(verdict),
             reason: Some(reason),
             ..Self::default()
         }

@@ -18,8 +18,9 @@
 //! - The supported events are [`EventName::ALL`], and the only handlers are commands. Others are
 //!   reported and ignored.
 //! - The default timeout is 60 seconds, the maximum 600.
-//! - A hook that the gate refuses to run does not block the event. If the user denies a hook, there
-//!   is no second prompt for it in the same session.
+//! - If a rule, a setting or a restriction of another skill prevents a hook of `PreToolUse`, the call
+//!   that it checks is refused; if the hook needs approval and does not get it, the call needs
+//!   approval. If the user denies a hook, there is no second prompt for it in the same session.
 
 mod answer;
 mod event;
@@ -30,4 +31,4 @@ mod run;
 pub use event::{EventName, HookEvent, HookToolCall};
 pub use matcher::Matcher;
 pub use parse::{Handler, HookSet, MAX_HANDLERS};
-pub use run::{HookEnd, HookOutcome, HookRun, HookState, Said, run_hooks};
+pub use run::{HookEnd, HookOutcome, HookRun, HookState, Said, hook_obstacle, run_hooks};

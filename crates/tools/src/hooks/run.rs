@@ -5,8 +5,8 @@ use std::path::Path;
 
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::{
-    Approved, BoundScript, Command, Decision, GateOutcome, PermissionRules, Profile, RuleSource,
-    Verdict,
+    Actor, Approved, BoundScript, CitedRule, Command, Decision, Effect, GateOutcome,
+    PermissionRules, Profile, Verdict,
 };
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
@@ -166,8 +166,8 @@ impl HookOutcome {
     }
 }
 
-/// Runs the hooks of an event for the active skills. Blocks until the last one ended. Never fails,
-/// because a hook that cannot run must not stop the session.
+/// Runs the hooks of an event for the active skills. Blocks until the last one ended. Never fails: if
+/// a rule or a setting prevents a hook that checks a tool call, the outcome refuses that call.
 pub fn run_hooks(
     context: &ToolContext,
     active: &[(&HookSet, &SkillTrust)],
@@ -182,7 +182,7 @@ pub fn run_hooks(
     }
     for (set, trust) in active {
         // Computed only when the first hook of the skill is about to run.
-        let mut obstacle: Option<Option<Box<str>>> = None;
+        let mut obstacle: Option<Option<Obstacle>> = None;
         for (at, handler) in set.handlers.iter().enumerate() {
             let key: Key = (trust.name.clone(), trust.digest.as_str().into(), at);
             let spent = handler.once && state.fired.contains(&key);
@@ -192,13 +192,16 @@ pub fn run_hooks(
             let job = Job::new(context, trust, handler);
             let obstacle = obstacle.get_or_insert_with(|| obstacle_of(context, trust));
             let ran = match obstacle {
-                Some(why) => Err(Obstacle::new(why.clone())),
+                Some(obstacle) => {
+                    job.note(obstacle);
+                    Err(obstacle.clone())
+                }
                 None => job
                     .approve(&restrictions, state, &key)
                     .and_then(|approved| {
                         let input = current_input(event, &outcome);
                         let text = event.text(context, input, state.stops > 0);
-                        let ran = job.run(&approved, &text).map_err(Obstacle::new)?;
+                        let ran = job.run(&approved, &text).map_err(Obstacle::failed)?;
                         Ok((approved.by().into(), ran))
                     }),
             };
@@ -213,10 +216,10 @@ pub fn run_hooks(
                     job.record(decision, end_of(&ran), &ran, faults)
                 }
                 Err(obstacle) => {
-                    if obstacle.is_foreign && name == EventName::PreToolUse {
+                    if let Some(verdict) = obstacle.verdict.filter(|_| checks_calls(name)) {
                         let command = tick(shorten(job.command(), 80));
                         let why = format!("its hook {command} could not run: {}", obstacle.why);
-                        outcome.add(&trust.name, Answer::refusal(why));
+                        outcome.add(&trust.name, Answer::instead(verdict, why));
                     }
                     let (end, ran) = (
                         HookEnd::NotRun { why: obstacle.why },
@@ -232,29 +235,76 @@ pub fn run_hooks(
     outcome
 }
 
+/// Returns `true` for an event at which hooks decide about a tool call.
+fn checks_calls(event: EventName) -> bool {
+    event == EventName::PreToolUse
+}
+
 /// The reason why a hook did not run.
+#[derive(Clone, Debug)]
 struct Obstacle {
     why: Box<str>,
-    /// `true` if a restriction of another skill prevented it. The tool call that the hook guards is
-    /// then refused: loading a skill must not switch off the checks of others.
-    is_foreign: bool,
+    /// The verdict about the call that the hook checks: a rule, a setting or another skill must not
+    /// switch off a check. `None` if the hook has no say: its skill is not trusted.
+    verdict: Option<Verdict>,
 }
 
 impl Obstacle {
-    fn new(why: Box<str>) -> Self {
+    fn none(why: &str) -> Self {
+        Self::failed(why.into())
+    }
+
+    /// A hook that fails does not block.
+    fn failed(why: Box<str>) -> Self {
+        Self { why, verdict: None }
+    }
+
+    fn setting(why: Box<str>) -> Self {
         Self {
             why,
-            is_foreign: false,
+            verdict: Some(Verdict::Deny),
         }
     }
 
-    fn of(decision: &Decision, skill: &str) -> Self {
-        let source = decision.rule.as_ref().map(|rule| &rule.source);
+    fn of(decision: &Decision) -> Self {
         Self {
             why: not_allowed(decision),
-            is_foreign: matches!(source, Some(RuleSource::Skill(other)) if **other != *skill),
+            verdict: Some(decision.verdict.max(Verdict::Ask)),
         }
     }
+}
+
+/// Returns the reason why a hook of a skill that checks tool calls cannot run, if a rule or a setting
+/// prevents it.
+pub fn hook_obstacle(context: &ToolContext, hooks: &HookSet, trust: &SkillTrust) -> Option<String> {
+    let checks = || {
+        let handlers = hooks.handlers.iter();
+        handlers.filter(|handler| checks_calls(handler.event))
+    };
+    let first = checks().next()?;
+    let by_rule = |handler: &Handler| {
+        let job = Job::new(context, trust, handler);
+        let restrictions = PermissionRules::default();
+        let actor = trust.actor(SkillRole::Author, context.settings.confine, &restrictions);
+        let decision = job.with_bound(|job, bound| job.decide(bound, &actor))?;
+        let is_asked = |rule: &CitedRule| rule.effect == Effect::Ask;
+        let counts =
+            decision.verdict == Verdict::Deny || decision.rule.as_ref().is_some_and(is_asked);
+        counts.then(|| (job.command().to_owned(), Obstacle::of(&decision)))
+    };
+    let (command, obstacle) = match obstacle_of(context, trust) {
+        Some(obstacle) => (first.command.to_string(), obstacle),
+        None => checks().find_map(by_rule)?,
+    };
+    let effect = match obstacle.verdict? {
+        Verdict::Deny => "the tool calls that it checks are refused",
+        Verdict::Ask | Verdict::Allow => "it and the tool calls that it checks need approval",
+    };
+    let command = tick(shorten(&command, 80));
+    Some(format!(
+        "its hook {command} cannot run: {}; {effect}",
+        obstacle.why
+    ))
 }
 
 /// Counts consecutive refusals to stop, and finally lets the agent stop.
@@ -312,21 +362,22 @@ fn is_for(
 }
 
 /// Returns the reason why none of a skill's hooks can run.
-fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
+fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Obstacle> {
     if !trust.is_trusted() {
-        return Some("the skill is not trusted".into());
+        return Some(Obstacle::none("the skill is not trusted"));
     }
     if !context.settings.commands {
-        return Some(SWITCHED_OFF.trim_matches(['[', ']']).into());
+        let why = SWITCHED_OFF.trim_matches(['[', ']']);
+        return Some(Obstacle::setting(why.into()));
     }
     let resolved = context.resolve_recorded(&trust.name).ok();
     let also = resolved.as_ref().map(|(skill, _)| names_of(skill));
     let also = also.unwrap_or_default();
     if let Some(denial) = run_denial(context, &trust.name, &also) {
-        return Some(not_allowed(&denial));
+        return Some(Obstacle::of(&denial));
     }
     if context.services.runner.is_none() {
-        return Some("running commands is not supported here".into());
+        return Some(Obstacle::none("running commands is not supported here"));
     }
     // A skill can change while it is active, for example by an edit of the agent.
     let place = trust.place.as_ref().filter(|_| trust.required)?;
@@ -337,7 +388,10 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
         .map(|store| store.state(trust.kind, place))
     {
         Some(Ok(TrustState::Trusted(record))) if record.digest == trust.digest => None,
-        _ => Some("the skill changed since it was loaded, or is no longer trusted".into()),
+        _ => {
+            let why = "the skill changed since it was loaded, or is no longer trusted";
+            Some(Obstacle::setting(why.into()))
+        }
     }
 }
 
@@ -426,15 +480,21 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Asks the gate, and the user if needed, but only once per session.
-    fn approve(
-        &self,
-        restrictions: &PermissionRules,
-        state: &mut HookState,
-        key: &Key,
-    ) -> Result<Approved<Command>, Obstacle> {
-        let confine = self.context.settings.confine;
-        let actor = self.trust.actor(SkillRole::Author, confine, restrictions);
+    /// Returns the decision of the gate if the hook may not run without a prompt.
+    fn decide(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Option<Decision> {
+        let gate = self.context.gate();
+        let outcome = match &self.line {
+            Some(line) => gate.command(line, actor),
+            None => gate.bound(bound, actor),
+        };
+        match outcome {
+            GateOutcome::Allowed(..) => None,
+            GateOutcome::Ask(pending) => Some(pending.decision().clone()),
+            GateOutcome::Denied(decision) => Some(decision),
+        }
+    }
+
+    fn with_bound<T>(&self, act: impl FnOnce(&Self, &BoundScript<'_>) -> T) -> T {
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()
@@ -446,25 +506,47 @@ impl<'a> Job<'a> {
             positionals: &[],
             variables: &variables,
         };
-        if state.refused.contains(key) {
-            let gate = self.context.gate();
-            let again = match &self.line {
-                Some(line) => gate.command(line, &actor),
-                None => gate.bound(&bound, &actor),
-            };
-            if let GateOutcome::Ask(pending) = again {
-                return Err(Obstacle::of(pending.decision(), &self.trust.name));
-            }
+        act(self, &bound)
+    }
+
+    /// Records that the hook did not run, if a call depends on it.
+    fn note(&self, obstacle: &Obstacle) {
+        if let Some(verdict) = obstacle.verdict {
+            let decision = Decision::new(verdict, &*obstacle.why);
+            let what = format!("Hook {}", self.command());
+            // The call is refused whether or not the decision can be recorded.
+            let _ = self
+                .context
+                .note(&what, &decision, None, Some(&self.trust.name));
         }
-        let answer = match &self.line {
-            Some(line) => self.context.approve(line, &actor),
-            None => self.context.approve_bound(&bound, &actor),
-        };
-        answer.map_err(|decision| {
-            if decision.verdict == Verdict::Ask {
-                state.refused.insert(key.clone());
+    }
+
+    /// Asks the gate, and the user if needed, but only once per session.
+    fn approve(
+        &self,
+        restrictions: &PermissionRules,
+        state: &mut HookState,
+        key: &Key,
+    ) -> Result<Approved<Command>, Obstacle> {
+        let confine = self.context.settings.confine;
+        let actor = self.trust.actor(SkillRole::Author, confine, restrictions);
+        self.with_bound(|job, bound| {
+            if state.refused.contains(key)
+                && let Some(decision) = job.decide(bound, &actor)
+                && decision.verdict == Verdict::Ask
+            {
+                return Err(Obstacle::of(&decision));
             }
-            Obstacle::of(&decision, &self.trust.name)
+            let answer = match &job.line {
+                Some(line) => job.context.approve(line, &actor),
+                None => job.context.approve_bound(bound, &actor),
+            };
+            answer.map_err(|decision| {
+                if decision.verdict == Verdict::Ask {
+                    state.refused.insert(key.clone());
+                }
+                Obstacle::of(&decision)
+            })
         })
     }
 
@@ -509,7 +591,7 @@ impl<'a> Job<'a> {
 }
 
 fn not_allowed(decision: &Decision) -> Box<str> {
-    format!("not allowed: {}", decision.reason).into()
+    format!("not allowed: {}", decision.explain()).into()
 }
 
 /// Returns the program of a command if it is a file of the skill, given as a path relative to the

@@ -2,16 +2,23 @@
 
 use std::path::Path;
 
-use prowess_catalog::{Scope, SkillOrigin};
+use prowess_catalog::{Catalog, CatalogEntry, Scope, Skill, SkillOrigin};
 use prowess_diag::wording;
+use prowess_policy::Effect;
 use prowess_policy::profile::Strength;
 use prowess_registry::{Registry, ScanNotice, SourceFaultKind, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
+use prowess_spec::parse::MAX_FILE;
+use prowess_tools::{ToolContext, hook_obstacle};
 
 use crate::visible_skills::copy_text;
 
 /// Maximum number of unreadable skills that are listed.
 const MOST_FAULTS: usize = 20;
+/// Maximum number of skills whose hooks are checked.
+const MOST_READ: usize = 10_000;
+/// The event of hooks that check tool calls.
+const CHECK: &[u8] = b"PreToolUse";
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +115,33 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
         checks.push(found);
     }
     checks
+}
+
+/// Checks for hooks that cannot run because of a rule or a setting, so that tool calls are refused.
+pub(super) fn hooks(catalog: &Catalog, context: &ToolContext) -> Vec<Check> {
+    let is_restricted = {
+        let gate = context.gate();
+        let mut rules = gate.rules.all().iter();
+        !context.settings.commands || rules.any(|rule| rule.effect != Effect::Allow)
+    };
+    let entries = catalog.entries().iter().take(MOST_READ);
+    let has_check = |skill: &Skill| {
+        let file = skill.file().filter(|_| skill.stamp.size <= MAX_FILE as u64);
+        let text = file.and_then(|file| std::fs::read(file).ok());
+        text.is_some_and(|text| text.windows(CHECK.len()).any(|part| part == CHECK))
+    };
+    let about = |entry: &CatalogEntry| {
+        let snapshot = context.read(&entry.skill).ok()?;
+        let why = hook_obstacle(context, &snapshot.effects.hooks, &snapshot.trust)?;
+        let text = format!("{}: {why}", wording::tick(entry.name()));
+        let hint = "see the rules with `prowess policy show`";
+        Some(Check::new("hook", State::Odd, text).hint(hint))
+    };
+    entries
+        .filter(|entry| is_restricted && has_check(&entry.skill))
+        .filter_map(about)
+        .take(MOST_FAULTS)
+        .collect()
 }
 
 /// Checks for skills that are unreadable, shadowed or repaired while loading.

@@ -18,6 +18,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
 use crate::prompt_share;
+use crate::runtime_setup::Setup;
 use crate::targets;
 use crate::usage_store;
 use crate::visible_skills::{self, Library};
@@ -56,6 +57,8 @@ pub(crate) fn run(
     let library = Library::with(loaded.config, global, environment)?;
     let hidden = library.hidden_by_project();
     let reading = prompt_share::of(&library, environment)?;
+    let setup = Setup::new(library.clone(), None, environment)?;
+    let unchecked = health::hooks(&library.catalog(), &setup.starting_context(None));
     let Library { registry, config } = library;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
@@ -65,6 +68,7 @@ pub(crate) fn run(
         let hint = "set it in your own settings, or ask the project why";
         Check::new("skill", State::Odd, text).hint(hint)
     }));
+    checks.extend(unchecked);
     let state = match reading.remedy {
         Some(_) => State::Odd,
         None => State::Good,
