@@ -324,11 +324,11 @@ fn select_own(
     how: ServerTools,
 ) -> prowess_tools::SelectedTools {
     let all = engine.settings().known_tools.as_deref().unwrap_or_default();
-    let is_here = |tool: &&Box<str>| match is_owned(engine, profile, tool) {
+    let is_here = |tool: &str| match is_owned(engine, profile, tool) {
         Some(is_own) => is_own,
         None => definition.root.is_none() || !tool.starts_with("mcp__"),
     };
-    let known: Vec<Box<str>> = all.iter().filter(is_here).cloned().collect();
+    let known: Vec<Box<str>> = all.iter().filter(|tool| is_here(tool)).cloned().collect();
     let mut selected = selected_tools(&definition.tools, &definition.servers, how, &known);
     if known.len() < all.len() {
         selected.tools.get_or_insert(known);
@@ -398,7 +398,7 @@ fn read_text(folder: &Path, file: &str, bytes: usize) -> Option<String> {
             let text = text.trim();
             (!text.is_empty()).then(|| text.to_owned())
         }
-        _ => None,
+        Resource::Binary { .. } => None,
     }
 }
 
@@ -499,44 +499,35 @@ fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Ve
             .is_some_and(|other| other.name == definition.name && other.file == definition.file);
         same && other.entry.scope == found.entry.scope
     };
-    let named = |name: &Box<str>| {
+    let named = |name: &str| {
         let other = own(name)
             .filter(|_| members)
             .or_else(|| library.find(name))?;
         (!is_self(&other) && library.is_trusted(&other)).then_some(())?;
         let mut member = member(&other)?;
-        member.name = name.clone();
+        member.name = name.into();
         Some(member)
     };
-    match &calls.only {
-        Some(names) => {
-            let mut listed: Vec<TeamMember> = Vec::new();
-            for name in names
-                .iter()
-                .filter(|name| calls.contains(name))
-                .take(MAX_TEAM)
-            {
-                if let Some(member) = named(name)
-                    && listed.iter().all(|known| known.name != member.name)
-                {
-                    listed.push(member);
-                }
-            }
-            listed
-        }
-        None => {
-            let entries = library.roster().entries().iter();
-            let used = entries.filter(|entry| {
-                entry.shadowed_by.is_none() && !entry.is_member() && calls.contains(&entry.name)
-            });
-            let found = used.map(|entry| library.found(entry));
-            let found = found.filter(|other| !is_self(other) && library.is_trusted(other));
-            found
-                .take(MAX_TEAM)
-                .filter_map(|found| member(&found))
-                .collect()
+    let Some(names) = &calls.only else {
+        let entries = library.roster().entries().iter();
+        let used = entries.filter(|entry| {
+            entry.shadowed_by.is_none() && !entry.is_member() && calls.contains(&entry.name)
+        });
+        let found = used.map(|entry| library.found(entry));
+        let found = found.filter(|other| !is_self(other) && library.is_trusted(other));
+        let members = found.take(MAX_TEAM).filter_map(|found| member(&found));
+        return members.collect();
+    };
+    let mut listed: Vec<TeamMember> = Vec::new();
+    let names = names.iter().filter(|name| calls.contains(name));
+    for name in names.take(MAX_TEAM) {
+        if let Some(member) = named(name)
+            && listed.iter().all(|known| known.name != member.name)
+        {
+            listed.push(member);
         }
     }
+    listed
 }
 
 /// Returns an agent as a member of a team.

@@ -215,16 +215,19 @@ impl Session {
             .tools
             .unwrap_or_else(|| known.unwrap_or_default().to_vec());
         let mut refused: Vec<String> = selected.missing.iter().map(wording::tick).collect();
-        let is_given = |tool: &Box<str>| limits.tools.as_ref().is_none_or(|all| all.contains(tool));
+        let is_given = |tool: &str| {
+            let all = limits.tools.as_ref();
+            all.is_none_or(|all| all.iter().any(|known| **known == *tool))
+        };
         refused.extend(
             chosen
                 .iter()
                 .filter(|tool| !is_given(tool))
                 .map(wording::tick),
         );
-        let is_known = |skill: &Box<str>| {
+        let is_known = |skill: &str| {
             let all = limits.skills.as_ref();
-            all.is_none_or(|all| all.iter().any(|known| **known == **skill))
+            all.is_none_or(|all| all.iter().any(|known| **known == *skill))
         };
         refused.extend(
             skills

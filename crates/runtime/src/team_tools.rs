@@ -90,9 +90,10 @@ fn listing(members: &[TeamMember], characters: usize) -> String {
     let mut text = String::new();
     for (at, member) in members.iter().enumerate() {
         let about = prowess_diag::wording::shorten(&member.description, MAX_ABOUT);
-        let line = match about.is_empty() {
-            true => format!("\n- {}", answer::shown(&member.name)),
-            false => format!("\n- {}: {about}", answer::shown(&member.name)),
+        let line = if about.is_empty() {
+            format!("\n- {}", answer::shown(&member.name))
+        } else {
+            format!("\n- {}: {about}", answer::shown(&member.name))
         };
         if text.len() + line.len() > characters {
             text.push_str(&format!(

@@ -119,7 +119,7 @@ pub fn selected_tools(
     known: &[Box<str>],
 ) -> SelectedTools {
     let only = tools.only.as_deref();
-    let is_selected = |tool: &&Box<str>| {
+    let is_selected = |tool: &str| {
         let named = only.is_none_or(|names| names.iter().any(|name| selects(name, tool, known)));
         let banned = tools.without.iter().any(|name| selects(name, tool, known));
         let in_list = match server_of(tool) {
@@ -129,15 +129,19 @@ pub fn selected_tools(
         };
         in_list && !banned
     };
-    let selected: Vec<Box<str>> = known.iter().filter(is_selected).cloned().collect();
+    let selected: Vec<Box<str>> = known
+        .iter()
+        .filter(|tool| is_selected(tool))
+        .cloned()
+        .collect();
     let listed = only.into_iter().flatten();
-    let is_missing = |name: &&Box<str>| {
+    let is_missing = |name: &str| {
         let base = base(name);
         !AGENT_TOOLS.contains(&base)
             && !base.contains('*')
             && !known.iter().any(|tool| selects(name, tool, known))
     };
-    let mut missing: Vec<Box<str>> = listed.filter(is_missing).cloned().collect();
+    let mut missing: Vec<Box<str>> = listed.filter(|name| is_missing(name)).cloned().collect();
     missing.dedup();
     SelectedTools {
         tools: (selected.len() < known.len()).then_some(selected),
