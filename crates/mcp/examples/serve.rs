@@ -70,11 +70,7 @@ fn main() -> Result<()> {
     if runs_skills {
         options.engine = Some(engine(context.derive())?);
     }
-    let server = Server::new(
-        Arc::new(context),
-        Toolset::new(&ToolSelection::default())?,
-        &options,
-    );
+    let server = Server::new(&context, Toolset::new(&ToolSelection::default())?, &options);
     match address {
         None => server.run_stdio()?,
         Some(address) => server.run_http(address, &http, CancellationToken::new(), |address| {

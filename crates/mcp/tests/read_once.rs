@@ -210,7 +210,7 @@ fn mcp_reads_a_skill_once() {
         ..ServerOptions::default()
     };
     let tools = Toolset::new(&ToolSelection::default()).unwrap();
-    let server = Server::new(Arc::new(world.context()), tools, &options);
+    let server = Server::new(&world.context(), tools, &options);
     wait(async {
         let (client, served) = tokio::io::duplex(1024 * 1024);
         let (input, output) = tokio::io::split(served);

@@ -113,7 +113,7 @@ fn serve(
     }
     let tools =
         Toolset::new(&ToolSelection::default()).map_err(|fault| Failure::new(fault.to_string()))?;
-    let server = Server::new(Arc::new(context), tools, &options);
+    let server = Server::new(&context, tools, &options);
     let failed = |error: &dyn std::error::Error| {
         let failure = Failure::new(error.to_string());
         match error.source() {

@@ -92,11 +92,7 @@ pub enum ServeError {
 impl Server {
     /// Creates a server. Clients get the tools that read skills and the tools of the host; tools
     /// that run something depend on the options.
-    pub fn new(
-        tool_context: Arc<ToolContext>,
-        mut tools: Toolset,
-        options: &ServerOptions,
-    ) -> Self {
+    pub fn new(tool_context: &ToolContext, mut tools: Toolset, options: &ServerOptions) -> Self {
         // The extension returns the frontmatter of each skill, so its clients can judge `paths`.
         let served = tool_context.settings.visibility.clone();
         let mut tool_context = tool_context.derive();
