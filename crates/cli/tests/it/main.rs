@@ -15,6 +15,7 @@
 mod agent_runs;
 mod agent_trust;
 mod agents;
+mod agents_journey;
 mod arguments;
 mod audit;
 mod bad_input;
