@@ -86,7 +86,7 @@ impl Session {
                     }
                 }
                 RunStep::Activate => {
-                    if let Some(pause) = self.activate_again(cancel).await? {
+                    if let Some(pause) = Box::pin(self.activate_again(cancel)).await? {
                         return Ok(pause);
                     }
                 }

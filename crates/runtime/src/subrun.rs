@@ -115,7 +115,7 @@ impl Engine {
         sub: SubRun,
         cancel: &CancellationToken,
     ) -> Result<FinishedRun, RuntimeError> {
-        run_in(self, self.context(), sub, cancel).await
+        Box::pin(run_in(self, self.context(), sub, cancel)).await
     }
 }
 

@@ -91,7 +91,7 @@ impl Session {
         let OpenCall { call, mut state } = open;
         if let CallState::Interrupted { .. } = state {
             if let Some(child) = self.child_of(&call).await? {
-                return self.continue_child(&call, child, cancel, span).await;
+                return Box::pin(self.continue_child(&call, child, cancel, span)).await;
             }
             // The program was stopped before the sub-run existed.
             let skill = self.resolve(&call).await?;

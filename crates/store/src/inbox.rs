@@ -1,6 +1,6 @@
 //! The inbox of questions, as it follows from the events of sessions.
 
-use prowess_agent::{Ending, Event, Question, StampedEvent};
+use prowess_agent::{EndingKind, Event, Question, StampedEvent};
 use prowess_diag::suggest::nearest;
 use prowess_traits::{Answer, AnswerOutcome, QuestionState, SessionError};
 
@@ -44,13 +44,9 @@ pub(crate) fn change(event: &StampedEvent) -> Option<InboxChange<'_>> {
             Some(InboxChange::DropCall(Some(&result.call), "its call ended"))
         }
         Event::Said { .. } => Some(InboxChange::DropCall(None, "its skill was loaded")),
-        Event::Ended {
-            ending: Ending::Waiting { .. },
-        } => None,
-        Event::Ended { ending } => Some(InboxChange::DropAll(format!(
-            "its session ended: {}",
-            ending.as_str()
-        ))),
+        Event::Ended { ending } if ending.kind() != EndingKind::Waiting => Some(
+            InboxChange::DropAll(format!("its session ended: {}", ending.as_str())),
+        ),
         Event::Started(_)
         | Event::Hinted(_)
         | Event::ActivationStarted { .. }
@@ -63,7 +59,8 @@ pub(crate) fn change(event: &StampedEvent) -> Option<InboxChange<'_>> {
         | Event::Pruned { .. }
         | Event::Compacted { .. }
         | Event::HookFired { .. }
-        | Event::Resumed { .. } => None,
+        | Event::Resumed { .. }
+        | Event::Ended { .. } => None,
     }
 }
 

@@ -656,6 +656,7 @@ mod tests {
                 effort: None,
                 parent: None,
                 skill: None,
+                arguments: None,
                 result: None,
                 tools: None,
                 agents: Vec::new(),
@@ -697,6 +698,7 @@ mod tests {
                 rule: Some("ask Bash(git:*) (a flag)".into()),
                 answer: Some(RecordedAnswer::Once),
                 by: None,
+                who: None,
             }),
             Event::CallStarted {
                 call: "1".into(),

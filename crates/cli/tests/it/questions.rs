@@ -257,6 +257,29 @@ fn piped_chat_waits_too() {
     assert!(world.exists("made"));
 }
 
+/// A message would withdraw the question, so the chat asks again before it reads one.
+#[test]
+fn resumed_chat_asks_before_it_reads_a_message() {
+    let world = world();
+    let id = wait(&world);
+    let session = id.split('-').next().unwrap();
+    let model = script(
+        &world,
+        &[says("made it", &["mkdir made"]), says("bye", &[])],
+    );
+    let chat = || {
+        let line = ["chat", "--resume", session, "--edits", "--model", &model];
+        world.command(&line).stdin("thanks\n").run()
+    };
+    chat().expect(6);
+    assert_eq!(questions(&world)[0]["id"], *id);
+    world
+        .run(&["answer", &id, "yes", "--no-continue"])
+        .expect(0);
+    assert_eq!(chat().expect(0).stdout, "made it\nbye\n");
+    assert!(world.exists("made"));
+}
+
 #[test]
 fn answer_from_another_folder_continues_in_the_project() {
     let world = world();

@@ -191,10 +191,6 @@ fn denial_tells_the_model_the_reason() {
         told.contains("the user denied it: use the folder `build`"),
         "{told}"
     );
-    assert!(
-        !names(&events(&engine, &id)).contains(&"answered") || !told.contains("unknown"),
-        "{told}"
-    );
 }
 
 fn unanswered_question_is_asked_once() {
@@ -279,7 +275,7 @@ fn changed_rules_ask_another_question() {
     let second = question(&resume(&engine, &id));
     assert_ne!(first, second);
     assert!(!world.exists("made"), "the answer was to another question");
-    assert_eq!(open(&store), [second.clone()]);
+    assert_eq!(open(&store), std::slice::from_ref(&second));
     yes(&store, &second);
     assert_eq!(resume(&engine, &id), Pause::Answered("done".into()));
     assert!(world.exists("made"));
@@ -324,15 +320,15 @@ fn changed_input_asks_another_question() {
         pause = resume(&engine, &id);
     }
     let first = question(&pause);
-    let unread = |world: &World| !world.exists("one") && !world.exists("two");
-    assert!(unread(&world));
+    let untouched = |world: &World| !world.exists("one") && !world.exists("two");
+    assert!(untouched(&world));
     yes(&store, &first);
     // The skill that was loaded changes, so it is unloaded, and the model's own input is judged.
     change("two");
     let pause = resume(&engine, &id);
     let second = question(&pause);
     assert_ne!(first, second);
-    assert!(unread(&world), "the answer was about another command");
+    assert!(untouched(&world), "the answer was about another command");
 }
 
 fn other_calls_wait_with_the_question() {

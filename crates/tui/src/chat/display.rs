@@ -252,6 +252,7 @@ mod tests {
                 rule: None,
                 answer: Some(RecordedAnswer::Once),
                 by: None,
+                who: None,
             }),
         ];
         let mut seen = 0;

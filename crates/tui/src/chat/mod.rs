@@ -421,11 +421,15 @@ async fn serve(
     }
 }
 
-/// Waits for an order or for a background skill.
+/// Waits for an order or for a background skill. A resumed session that waited for an answer
+/// continues first.
 async fn next(
     work: &mut Work,
     orders: &mut OrderReceiver,
 ) -> Option<(Option<Order>, CancellationToken)> {
+    if work.take_was_waiting() {
+        return Some((None, CancellationToken::new()));
+    }
     let ordered = |(order, cancel)| (Some(order), cancel);
     if work.background() == 0 {
         return orders.recv().await.map(ordered);

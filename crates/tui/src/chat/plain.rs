@@ -246,7 +246,16 @@ pub(crate) async fn talk(
     face.waits.store(waits, Ordering::SeqCst);
     let mut work = Work::begin(runtime, begin).await?;
     let mut end = 0;
-    loop {
+    let mut is_over = false;
+    if work.take_was_waiting() {
+        let became = work
+            .proceed_after_background(&CancellationToken::new())
+            .await;
+        end = code(&became);
+        is_over = waits_for_an_answer(&became);
+        is_over |= !tell(&face, became);
+    }
+    while !is_over {
         let reader = Arc::clone(&face);
         let read_line = tokio::task::spawn_blocking(move || reader.message());
         let text = read_line
@@ -273,12 +282,9 @@ pub(crate) async fn talk(
         };
         let became = work.execute(order, &CancellationToken::new()).await;
         end = worse(end, code(&became));
-        let is_waiting = matches!(
-            became,
-            OrderResult::Paused(Pause::Ended(Ending::Waiting { .. }))
-        );
         // Another message would withdraw the question.
-        if !tell(&face, became) || is_waiting {
+        is_over = waits_for_an_answer(&became);
+        if !tell(&face, became) {
             break;
         }
     }
@@ -300,6 +306,13 @@ pub(crate) async fn talk(
         code: end,
         unanswered,
     })
+}
+
+fn waits_for_an_answer(became: &OrderResult) -> bool {
+    matches!(
+        became,
+        OrderResult::Paused(Pause::Ended(Ending::Waiting { .. }))
+    )
 }
 
 /// Returns the exit code of the first failure.

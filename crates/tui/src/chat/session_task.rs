@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ChatError;
-use prowess::agent::{Ending, FailureKind, Spent, StampedEvent};
+use prowess::agent::{Ending, Event, FailureKind, Spent, StampedEvent};
 use prowess::tools::{ActivationError, ExpandError};
 use prowess::traits::SessionError;
 use prowess::{CancellationToken, Pause, Runtime, RuntimeError, Session};
@@ -33,6 +33,8 @@ pub(crate) struct Work {
     agent: Option<String>,
     /// `true` if the last attempt to record background skills failed.
     note_failed: bool,
+    /// `true` if the session waited for an answer when it was resumed.
+    was_waiting: bool,
 }
 
 /// The result of an order.
@@ -57,6 +59,7 @@ pub(crate) struct Problem {
 impl Work {
     /// Starts or resumes a session.
     pub(crate) async fn begin(runtime: Runtime, begin: ChatStart) -> Result<Self, ChatError> {
+        let is_resumed = matches!(begin, ChatStart::Resume { .. });
         let (session, title, agent) = match begin {
             ChatStart::New { title } => (runtime.session(&title).await, title, None),
             ChatStart::Agent { name, title } => {
@@ -77,13 +80,37 @@ impl Work {
                 hints: problem.hints,
             }
         })?;
-        Ok(Self {
+        let mut work = Self {
             runtime,
             session,
             title,
             agent,
             note_failed: false,
-        })
+            was_waiting: false,
+        };
+        work.was_waiting = is_resumed && work.ended_as_waiting().await;
+        Ok(work)
+    }
+
+    /// Returns `true` once if the session was resumed while it waited for an answer: it asks again
+    /// before it takes a message, which would withdraw the question.
+    pub(crate) fn take_was_waiting(&mut self) -> bool {
+        std::mem::take(&mut self.was_waiting)
+    }
+
+    async fn ended_as_waiting(&self) -> bool {
+        let Ok(events) = self.events().await else {
+            return false;
+        };
+        let mut endings = events
+            .iter()
+            .rev()
+            .filter_map(|stamped| match &stamped.event {
+                Event::Ended { ending } => Some(ending),
+                _ => None,
+            });
+        matches!(endings.next(), Some(Ending::Waiting { .. }))
+            && !self.session.run().open_calls().is_empty()
     }
 
     pub(crate) fn id(&self) -> &str {
