@@ -660,6 +660,7 @@ mod tests {
                 result: None,
                 tools: None,
                 agents: Vec::new(),
+                agent: None,
             })),
             Event::Listed(SkillListing {
                 tokens: 120,

@@ -169,15 +169,15 @@ impl Setup {
         let Some(library) = &self.services.agents else {
             return owners;
         };
-        let is_wanted = |entry: &&RosterEntry| match agent {
-            Some(name) => {
-                let named = library.find(name);
-                named.is_some_and(|named| Arc::ptr_eq(&named.entry.file, &entry.file))
-            }
-            None => {
-                let team = entry.file.team.as_ref();
-                team.is_some_and(|team| team.kind == TeamKind::Roster)
-            }
+        let named = agent.and_then(|name| library.find(name));
+        let is_wanted = |entry: &&RosterEntry| {
+            let team = entry.file.team.as_ref();
+            let is_roster = team.is_some_and(|team| team.kind == TeamKind::Roster);
+            named
+                .as_ref()
+                .map_or(agent.is_none() && is_roster, |named| {
+                    Arc::ptr_eq(&named.entry.file, &entry.file)
+                })
         };
         let mut taken = self.config.server_names.clone();
         taken.extend(found.usable.iter().map(|server| server.name.to_string()));
