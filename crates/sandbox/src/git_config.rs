@@ -379,11 +379,11 @@ mod tests {
             let named = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
             let is_named = |path: &&str| named.absent.contains(&at(path));
             assert!(
-                expected.iter().all(|path| is_named(&path)),
+                expected.iter().all(|path| is_named(path)),
                 "{value}: {named:?}"
             );
             assert!(
-                !others.iter().any(|path| is_named(&path)),
+                !others.iter().any(|path| is_named(path)),
                 "{value}: {named:?}"
             );
         }
