@@ -378,14 +378,8 @@ mod tests {
             let mut left = Budget::default();
             let named = named_files(tree.path(), value.as_bytes(), &mut left).unwrap();
             let is_named = |path: &&str| named.absent.contains(&at(path));
-            assert!(
-                expected.iter().all(|path| is_named(&path)),
-                "{value}: {named:?}"
-            );
-            assert!(
-                !others.iter().any(|path| is_named(&path)),
-                "{value}: {named:?}"
-            );
+            assert!(expected.iter().all(&is_named), "{value}: {named:?}");
+            assert!(!others.iter().any(is_named), "{value}: {named:?}");
         }
     }
 }

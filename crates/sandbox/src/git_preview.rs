@@ -278,7 +278,7 @@ impl Runner {
             return Ok(None);
         }
         let names = outcome.stdout.head.split(|byte| *byte == 0);
-        let names = names.map(|name| name.trim_ascii_start());
+        let names = names.map(|name| name.strip_prefix(b"\n").unwrap_or(name));
         let names = names.filter(|name| !name.is_empty());
         Ok(Some(
             names.map(|name| OsStr::from_bytes(name).into()).collect(),
