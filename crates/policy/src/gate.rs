@@ -975,13 +975,13 @@ impl Gate {
         actor: &Actor<'_>,
     ) -> bool {
         let is_own = matches!(placed.source, RuleSource::Skill(_));
+        if actor.skill.is_none() || is_own || self.places.cwd.is_none() {
+            return false;
+        }
         let start = Folders::start(&self.places);
         let root = path_pattern::absolute(&self.places.root, "/", &self.places.home);
         let is_elsewhere = start.known().first().is_some_and(|folder| *folder != root);
-        actor.skill.is_some()
-            && !is_own
-            && is_elsewhere
-            && matching::names_relative_code(&placed.rule.subject, command)
+        is_elsewhere && matching::names_relative_code(&placed.rule.subject, command)
     }
 
     /// Returns `true` if allow rules cover a file, in each folder that a command may run in.

@@ -515,7 +515,7 @@ const PROJECT_OPTIONS: &str = "--prefix --git-dir --work-tree --manifest-path --
 /// programs spell it: `--chd` is `--chdir`.
 pub fn is_folder_option(word: &str) -> bool {
     let is_short_for = |name: &&str| word.len() > 4 && name.starts_with(word);
-    FOLDER_OPTIONS.contains(&word) || FOLDER_OPTIONS.iter().any(|name| is_short_for(name))
+    FOLDER_OPTIONS.contains(&word) || FOLDER_OPTIONS.iter().any(is_short_for)
 }
 
 /// Returns the folder in `-Cfolder` and `--chdir=folder`.
