@@ -10,6 +10,7 @@
 pub mod dialects;
 mod file_reader;
 mod json;
+pub mod mission;
 mod model;
 mod roster;
 mod tree;

@@ -245,7 +245,11 @@ impl Evaluation<'_> {
             };
         }
         self.made(size(value), span)?;
-        Ok(value.clone())
+        Ok(match value.clone() {
+            // What is not known yet is reported at this reference.
+            Value::Late(expr) => Value::Late(Box::new(Expr::new(expr.kind, span))),
+            known => known,
+        })
     }
 
     fn member(

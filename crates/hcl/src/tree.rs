@@ -327,10 +327,22 @@ impl Expr {
         }
     }
 
-    /// Calls a function with every reference inside: the first name, its steps, its place.
+    /// Calls a function with every reference inside: the first name, its steps, its place. References
+    /// to variables of loops are left out.
     pub fn references<'e>(&'e self, visit: &mut dyn FnMut(&'e str, &'e [ReferenceStep], Span)) {
+        let mut locals: Vec<&str> = Vec::new();
+        self.walk(&mut |expr| match &expr.kind {
+            ExprKind::For(parts) => {
+                locals.extend(parts.key.as_deref());
+                locals.push(&parts.value);
+            }
+            ExprKind::Template(parts) => loop_variables(parts, &mut locals),
+            _ => {}
+        });
         self.walk(&mut |expr| {
-            if let ExprKind::Reference { root, path } = &expr.kind {
+            if let ExprKind::Reference { root, path } = &expr.kind
+                && !locals.contains(&&**root)
+            {
                 visit(root, path, expr.span);
             }
         });
@@ -436,6 +448,28 @@ fn shift_path(path: &mut [ReferenceStep], shift: &dyn Fn(Span) -> Span) {
     for step in path {
         if let ReferenceStep::Computed(expr) = step {
             expr.shift(shift);
+        }
+    }
+}
+
+/// Collects the variables of the loops of a template.
+fn loop_variables<'e>(parts: &'e [TemplatePart], names: &mut Vec<&'e str>) {
+    for part in parts {
+        match part {
+            TemplatePart::Text(_) | TemplatePart::Hole(_) => {}
+            TemplatePart::If {
+                then, otherwise, ..
+            } => {
+                loop_variables(then, names);
+                loop_variables(otherwise, names);
+            }
+            TemplatePart::For {
+                key, value, body, ..
+            } => {
+                names.extend(key.as_deref());
+                names.push(value);
+                loop_variables(body, names);
+            }
         }
     }
 }
