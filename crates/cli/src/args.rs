@@ -53,6 +53,7 @@ Use:
   run NAME [TEXT]          Run a skill with a model and print the result
   chat                     Chat with a model that has your skills
   agent list|show          List and show agents, teams and crews
+  mission list|plan|graph  Check, plan and draw missions of Squadron
   session list|show|...    List, show and resume sessions
   exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
   mcp [config|list]        Serve skills over MCP, and use MCP servers
@@ -177,6 +178,7 @@ pub(crate) enum Command {
     Prompt(commands::prompt::PromptArgs),
     Why(commands::why::WhyArgs),
     Agent(commands::agent::AgentArgs),
+    Mission(commands::mission::MissionArgs),
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
     Session(commands::session::SessionArgs),

@@ -224,10 +224,10 @@ fn unread(dialect: Dialect, path: &str, fault: &ReadFault) -> AgentFile {
 }
 
 /// The files of a project or of a home folder. A link that leaves it is not followed.
-struct ProjectFolder(SkillFolder);
+pub(crate) struct ProjectFolder(SkillFolder);
 
 impl ProjectFolder {
-    fn open(root: &Path) -> Result<Self, ReadFault> {
+    pub(crate) fn open(root: &Path) -> Result<Self, ReadFault> {
         let folder = SkillFolder::open(root).map_err(|error| fault(&error))?;
         Ok(Self(folder))
     }

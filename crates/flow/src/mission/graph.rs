@@ -14,7 +14,6 @@ use crate::file_reader::shown;
 #[derive(Default)]
 pub(super) struct TaskSpans {
     pub(super) name: Span,
-    pub(super) iterator: Option<Span>,
     pub(super) router: Option<Span>,
     /// The attribute `send_to`.
     pub(super) send_to: Option<Span>,
@@ -87,8 +86,7 @@ impl Reader<'_> {
         self.check_dependencies(file, tasks, spans, &numbers, &is_target);
         let has_cycle = self.check_cycles(file, tasks, spans, &numbers);
         let can_start = |(number, task): (usize, &Task)| {
-            let is_free = task.depends_on.is_empty() && !is_target[number];
-            is_free
+            task.depends_on.is_empty() && !is_target[number]
         };
         if !has_cycle && !tasks.is_empty() && !tasks.iter().enumerate().any(can_start) {
             let message = "no task of this mission can start";

@@ -17,8 +17,10 @@ mod schema;
 mod tests;
 
 use prowess_diag::FileReport;
+use prowess_spec::ReadFault;
 
 pub use draw::GraphFormat;
+pub use prowess_hcl::Value;
 pub use inputs::{InputFault, InputValues};
 pub use model::{
     AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
@@ -26,8 +28,9 @@ pub use model::{
     ParallelItems, Place, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock, Task,
     TaskIterator, ToolRef, Trigger, VariableBlock,
 };
+pub use read::variable_name;
 pub use rules::MISSION_RULES;
-pub use schedule::{Schedule, ScheduleTimes, WEEKDAYS, clock_text, parse_time};
+pub use schedule::{Schedule, ScheduleTimes, WEEKDAYS, clock_text, parse_time, time_text};
 pub use schema::{Field, FieldType, from_json, json_schema, to_json};
 
 use crate::ProjectFiles;
@@ -57,6 +60,15 @@ pub struct MissionProject {
     pub missions: Vec<Mission>,
 }
 
+/// An `.hcl` file of a project.
+#[derive(Clone, Debug)]
+pub struct MissionText {
+    /// Its path in the project.
+    pub path: String,
+    /// Its bytes, or the reason why it could not be read.
+    pub bytes: Result<Vec<u8>, ReadFault>,
+}
+
 /// What is known outside of the files of a project.
 pub struct MissionSettings<'a> {
     /// Returns the value of a variable that is set outside of the project.
@@ -74,9 +86,9 @@ impl std::fmt::Debug for MissionSettings<'_> {
 }
 
 impl MissionProject {
-    /// Reads a project. `files` are the paths and the contents of its `.hcl` files, in any order.
+    /// Reads a project. `files` are its `.hcl` files, in any order.
     pub fn read(
-        files: &[(String, Vec<u8>)],
+        files: &[MissionText],
         others: &dyn ProjectFiles,
         settings: &MissionSettings<'_>,
     ) -> (Self, Vec<FileReport>) {

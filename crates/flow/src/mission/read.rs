@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use prowess_diag::{FileReport, LineIndex, Severity, Span};
 use prowess_hcl::{Block, Expr, ExprKind, Item, Tree, Value};
+use prowess_spec::ReadFault;
 
 use super::inputs::late;
 use super::model::{
@@ -17,7 +18,7 @@ use super::reader::{
     with_severity,
 };
 use super::schema::{Field, FieldType, TYPE_WORDS};
-use super::{MissionProject, MissionSettings, rules};
+use super::{MissionProject, MissionSettings, MissionText, rules};
 use crate::file_reader::{ProjectFiles, shown};
 
 /// Maximum number of files of a project.
@@ -36,23 +37,31 @@ type FileBlock<'t> = (usize, &'t Block);
 
 /// Reads a project.
 pub(super) fn read(
-    files: &[(String, Vec<u8>)],
+    files: &[MissionText],
     others: &dyn ProjectFiles,
     settings: &MissionSettings<'_>,
 ) -> (MissionProject, Vec<FileReport>) {
     let mut reader = Reader::new(others, settings);
-    let mut sorted: Vec<&(String, Vec<u8>)> = files.iter().collect();
-    sorted.sort();
-    sorted.dedup_by(|second, first| second.0 == first.0);
+    let mut sorted: Vec<&MissionText> = files.iter().collect();
+    sorted.sort_by(|a, b| a.path.cmp(&b.path));
+    sorted.dedup_by(|second, first| second.path == first.path);
     let packets = packet_folders(&sorted);
     let mut trees: Vec<Tree> = Vec::new();
     let mut project = MissionProject::default();
     let mut left = MAX_BYTES;
-    for (path, bytes) in sorted {
+    for MissionText { path, bytes } in sorted {
         let is_packet = |folder: &String| path.starts_with(folder.as_str());
         if packets.iter().any(is_packet) {
             continue;
         }
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(fault) => {
+                reader.unread(path, fault);
+                trees.push(Tree::default());
+                continue;
+            }
+        };
         let text = String::from_utf8_lossy(bytes);
         let has_text = matches!(text, std::borrow::Cow::Borrowed(_))
             && bytes.len() <= prowess_hcl::MAX_FILE;
@@ -124,10 +133,11 @@ pub(super) fn read(
 }
 
 /// Returns the folders of packets, each with a final `/`. Files in them are not part of the project.
-fn packet_folders(files: &[&(String, Vec<u8>)]) -> Vec<String> {
+fn packet_folders(files: &[&MissionText]) -> Vec<String> {
     let mut folders = Vec::new();
-    for (path, bytes) in files {
-        if memchr_packet(bytes) {
+    for MissionText { path, bytes } in files {
+        let Ok(bytes) = bytes else { continue };
+        if mentions_packet(bytes) {
             let tree = prowess_hcl::parse(bytes);
             for item in &tree.items {
                 let Item::Block(block) = item else { continue };
@@ -145,7 +155,7 @@ fn packet_folders(files: &[&(String, Vec<u8>)]) -> Vec<String> {
 }
 
 /// Returns `true` if a file may have a packet.
-fn memchr_packet(bytes: &[u8]) -> bool {
+fn mentions_packet(bytes: &[u8]) -> bool {
     bytes.windows(6).any(|word| word == b"packet")
 }
 
@@ -162,6 +172,29 @@ fn other_attributes<'b>(
 }
 
 impl Reader<'_> {
+    /// Adds a file that could not be read.
+    fn unread(&mut self, path: &str, fault: &ReadFault) {
+        self.sources.push(Source {
+            path: path.into(),
+            text: Arc::from(""),
+            lines: LineIndex::new(""),
+            findings: Vec::new(),
+            has_text: false,
+        });
+        let (why, help) = match fault {
+            ReadFault::Missing => ("does not exist".to_owned(), ""),
+            ReadFault::NotAFile(kind) => (format!("is {kind}"), ""),
+            ReadFault::TooLarge { .. } => (
+                "is larger than 1 MiB".to_owned(),
+                "split it into several files",
+            ),
+            ReadFault::Unreadable(why) => (format!("cannot be read: {why}"), ""),
+        };
+        let number = self.sources.len() - 1;
+        let message = format!("the file {why}");
+        self.report(number, rules::SYNTAX, Span::at(0), message, help);
+    }
+
     fn read_blocks(&mut self, blocks: &[FileBlock<'_>], project: &mut MissionProject) {
         self.declare_all(blocks);
         self.read_variables(blocks, project);
@@ -279,7 +312,7 @@ impl Reader<'_> {
                     let message = format!("the secret `{}` has a default", shown(&name));
                     let help = format!(
                         "remove it, and set the environment variable `{}`",
-                        super::read::variable_name(&name)
+                        variable_name(&name)
                     );
                     self.report(file, rules::SECRET, default.name.span, message, help);
                     return None;
@@ -710,9 +743,9 @@ impl Reader<'_> {
             }
         };
         let fault = match self.files.read(resolved.as_str()) {
-            Err(prowess_spec::ReadFault::NotAFile("a folder")) => None,
-            Err(prowess_spec::ReadFault::Missing) => Some("does not exist".to_owned()),
-            Err(prowess_spec::ReadFault::Unreadable(why)) => Some(format!("cannot be read: {why}")),
+            Err(ReadFault::NotAFile("a folder")) => None,
+            Err(ReadFault::Missing) => Some("does not exist".to_owned()),
+            Err(ReadFault::Unreadable(why)) => Some(format!("cannot be read: {why}")),
             Ok(_) | Err(_) => Some("is not a folder".to_owned()),
         };
         if let Some(fault) = fault {
@@ -1450,7 +1483,7 @@ fn used_variables(blocks: &[FileBlock<'_>]) -> BTreeSet<Box<str>> {
 }
 
 /// Returns the environment variable that sets a variable: `PROWESS_VAR_API_KEY`.
-pub(super) fn variable_name(name: &str) -> String {
+pub fn variable_name(name: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_uppercase()

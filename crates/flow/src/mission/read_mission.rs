@@ -349,7 +349,6 @@ impl Reader<'_> {
         let objective = self.filled_text(file, block, "objective", context);
         let mut spans = TaskSpans {
             name: name_span,
-            iterator: iterator_span,
             router: None,
             send_to: block.attribute("send_to").map(|one| one.name.span),
             depends_on_list: block.attribute("depends_on").map(|one| one.value.clone()),

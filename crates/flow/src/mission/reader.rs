@@ -30,9 +30,9 @@ const MAX_OF_A_RULE: usize = 100;
 const MAX_NAME: usize = 64;
 
 /// The first names of references.
-const NAMESPACES: [&str; 14] = [
+const NAMESPACES: [&str; 15] = [
     "vars", "models", "builtins", "plugins", "mcp", "tools", "skills", "agents", "tasks",
-    "datasets", "inputs", "item", "memories", "packets",
+    "datasets", "inputs", "item", "memories", "packets", "missions",
 ];
 
 /// The built-in tools.
@@ -190,7 +190,6 @@ impl EvalScope for Scope<'_, '_> {
     fn resolve(&self, root: &str) -> Resolved<'_> {
         match root {
             "vars" => Resolved::Known(&self.reader.variables),
-            "missions" => Resolved::Late,
             _ if NAMESPACES.contains(&root) => Resolved::Late,
             _ => Resolved::Unknown,
         }

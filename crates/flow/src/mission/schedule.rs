@@ -135,6 +135,12 @@ pub fn parse_time(text: &str, local: &str) -> Option<Timestamp> {
     Some(zoned.timestamp())
 }
 
+/// Formats a time in nanoseconds since 1970 as RFC 3339.
+pub fn time_text(nanoseconds: i64) -> String {
+    let time = Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// Parses a time of the day: `09:15`.
 pub(super) fn parse_clock(text: &str) -> Option<u16> {
     let (hour, minute) = text.split_once(':')?;
