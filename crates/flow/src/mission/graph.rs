@@ -55,18 +55,20 @@ impl Reader<'_> {
             .collect();
         let mut is_target = vec![false; tasks.len()];
         for (task, places) in tasks.iter().zip(spans) {
-            let mut seen: Vec<&str> = Vec::new();
+            let mut seen: Vec<(&str, bool)> = Vec::new();
             for (target, span) in targets(task, places) {
+                // A task with both is reported as such.
+                let key = (target, places.targets.contains(&span));
                 if *target == *task.name {
                     let message = format!("the task `{}` starts itself", shown(target));
                     self.report(file, rules::GRAPH, span, message, "remove it");
-                } else if seen.contains(&target) {
+                } else if seen.contains(&key) {
                     let message = format!("the target `{}` is given twice", shown(target));
                     self.report(file, rules::GRAPH, span, message, "remove one of them");
                 } else if let Some(number) = numbers.get(target) {
                     is_target[*number] = true;
                 }
-                seen.push(target);
+                seen.push(key);
             }
             self.check_missions_of_routes(file, task, places);
             if let (Some(_), Some(span)) = (places.router, places.send_to) {

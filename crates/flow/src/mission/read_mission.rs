@@ -655,7 +655,11 @@ impl Reader<'_> {
         let mut times = Vec::new();
         let texts = self.texts(file, block, "at");
         if texts.is_empty() {
-            let span = block.attribute("at")?.value.span;
+            let expr = &block.attribute("at")?.value;
+            let prowess_hcl::ExprKind::List(_) = expr.kind else {
+                return None;
+            };
+            let span = expr.span;
             let message = "`at` has no times";
             self.report(file, rules::VALUE, span, message, "write `at = [\"09:00\"]`");
             return None;

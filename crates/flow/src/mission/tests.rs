@@ -455,13 +455,17 @@ fn skills_of_the_library_can_be_listed() {
     let text = "agent \"a\" {\n model = models.m.x\n personality = \"p\"\n skills = [skills[\"library-skill\"]]\n}\n";
     let (project, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     assert_eq!(lines(&reports), Vec::<String>::new());
-    assert_eq!(project.agents[1].skills, ["library-skill".into()]);
+    assert_eq!(project.agents[0].skills, ["library-skill".into()]);
 }
 
 #[test]
 fn unknown_references_of_every_namespace_name_the_nearest() {
     let defined = r#"
 variable "known_one" { default = "x" }
+model "known_one" {
+  provider = "anthropic"
+  api_key  = "k"
+}
 skill "known_one" {
   description  = "d"
   instructions = "i"
@@ -495,7 +499,7 @@ mission "known_one_m" {
     };
     let task = |line: &str| in_mission(&format!("  task \"t\" {{\n    objective = \"o\"\n    {line}\n  }}"));
     let table = [
-        (agent("  model = models.n.x"), "unknown model `models.n.x`", "`m`"),
+        (agent("  model = models.known_on.x"), "unknown model `models.known_on.x`", "`known_one`"),
         (with_model("tools = [builtins.http.gte]"), "builtins.http.gte", "`get`"),
         (with_model("tools = [builtins.htp.get]"), "builtins.htp.get", "`http`"),
         (with_model("tools = [plugins.known_on.x]"), "unknown plugin", "`known_one`"),
@@ -642,7 +646,7 @@ fn all_expands_sorted_and_without_doubles() {
     let text = "mcp \"s\" { command = \"x\" }\nagent \"a\" {\n model = models.m.x\n personality = \"p\"\n tools = [builtins.http.post, builtins.http.all, builtins.http.get, mcp.s.all, mcp.s.all, plugins.replaced.all]\n}\n";
     let (project, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     assert_eq!(lines(&reports), Vec::<String>::new());
-    let tools: Vec<String> = project.agents[1].tools.iter().map(ToString::to_string).collect();
+    let tools: Vec<String> = project.agents[0].tools.iter().map(ToString::to_string).collect();
     assert_eq!(
         tools,
         [
@@ -1252,7 +1256,7 @@ fn role_is_the_description_of_an_agent() {
     let (project, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     let found = lines(&reports);
     assert!(found.len() == 1 && found[0].contains("note mission-ignored"), "{found:?}");
-    assert_eq!(project.agents[1].description(), Some("Writes letters"));
+    assert_eq!(project.agents[0].description(), Some("Writes letters"));
 }
 
 #[test]
