@@ -458,8 +458,7 @@ fn print_mission(
     for task in &mission.tasks {
         line("task", &task_text(task, options));
     }
-    let text = table.render(printer.width());
-    printer.answer(&format!("{text}\n"))
+    printer.answer(&table.render(printer.width()))
 }
 
 fn one_value(value: &Value) -> String {
