@@ -42,7 +42,10 @@ const AMENDMENTS: [Amendment; 9] = [
     Amendment {
         case: "SQ-045",
         creates: &[],
-        replaces: Some(("agents    = [agents.test_agent]", "agents = [agents.ghost_agent]")),
+        replaces: Some((
+            "agents    = [agents.test_agent]",
+            "agents = [agents.ghost_agent]",
+        )),
     },
     creates("SQ-073", &[("kb/", "")]),
     creates("SQ-074", &[("kb/", "")]),
@@ -225,7 +228,10 @@ fn run_cases(path: &Path) -> Result<()> {
             right += 1;
             continue;
         }
-        println!("{id}: expected {wanted}, answered {answer}: {}", case["title"]);
+        println!(
+            "{id}: expected {wanted}, answered {answer}: {}",
+            case["title"]
+        );
         for report in &found {
             print_report(id, report, &mut BTreeMap::new());
         }

@@ -78,9 +78,7 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),
         Some(Command::Agent(args)) => commands::agent::run(args, environment, printer),
-        Some(Command::Mission(args)) => {
-            commands::mission::run(args, global, environment, printer)
-        }
+        Some(Command::Mission(args)) => commands::mission::run(args, global, environment, printer),
         Some(Command::Policy(args)) => commands::policy::run(args, global, environment, printer),
         Some(Command::Stats(args)) => commands::stats::run(args, environment, printer),
         Some(Command::Doctor(args)) => commands::doctor::run(args, global, environment, printer),

@@ -40,7 +40,9 @@ fn skills(count: usize) -> String {
         ));
     }
     // A list has at most 4,096 items.
-    let list: Vec<String> = (0..count.min(4_000)).map(|at| format!("skills.s{at}")).collect();
+    let list: Vec<String> = (0..count.min(4_000))
+        .map(|at| format!("skills.s{at}"))
+        .collect();
     text.push_str(&format!(
         "agent \"a\" {{\n  model = models.m.x\n  personality = \"p\"\n  skills = [{}]\n}}\n",
         list.join(", ")

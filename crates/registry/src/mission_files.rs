@@ -78,7 +78,9 @@ pub fn mission_folder(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let limit = repository(&current).map(Path::to_owned);
     let is_inside = |folder: &&Path| {
         let is_home = Some(*folder) == home && **folder != *current;
-        let is_above = limit.as_deref().is_some_and(|limit| !folder.starts_with(limit));
+        let is_above = limit
+            .as_deref()
+            .is_some_and(|limit| !folder.starts_with(limit));
         !is_home && !is_above
     };
     let folders: Vec<&Path> = current
@@ -110,7 +112,9 @@ fn has_mission_files(folder: &Path) -> bool {
 fn has_mission_files_below(folder: &Path) -> bool {
     let mut paths = Vec::new();
     collect(folder, "", 0, &mut 0, &mut paths);
-    paths.iter().any(|path| is_mission(folder, &folder.join(path)))
+    paths
+        .iter()
+        .any(|path| is_mission(folder, &folder.join(path)))
 }
 
 fn is_mission(root: &Path, path: &Path) -> bool {
@@ -119,7 +123,9 @@ fn is_mission(root: &Path, path: &Path) -> bool {
     let (Some(inner), Ok(folder)) = (inner, folder) else {
         return false;
     };
-    folder.read(inner).is_ok_and(|bytes| is_mission_file(&bytes))
+    folder
+        .read(inner)
+        .is_ok_and(|bytes| is_mission_file(&bytes))
 }
 
 fn is_hcl(path: &Path) -> bool {
@@ -127,13 +133,7 @@ fn is_hcl(path: &Path) -> bool {
 }
 
 /// Collects the `.hcl` files below a folder, relative to it.
-fn collect(
-    root: &Path,
-    path: &str,
-    depth: usize,
-    entries: &mut usize,
-    paths: &mut Vec<String>,
-) {
+fn collect(root: &Path, path: &str, depth: usize, entries: &mut usize, paths: &mut Vec<String>) {
     let Ok(listing) = std::fs::read_dir(root.join(path)) else {
         return;
     };

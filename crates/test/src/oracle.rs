@@ -329,7 +329,10 @@ pub fn missions_hold(bytes: &[u8]) {
         for one in &report.diagnostics {
             let span = one.span.unwrap_or_default();
             let found = report.text().get(span.range());
-            assert!(found.is_some() || report.text.is_none(), "{one:?} of {bytes:?}");
+            assert!(
+                found.is_some() || report.text.is_none(),
+                "{one:?} of {bytes:?}"
+            );
         }
     }
     for path in requests.0.into_inner() {

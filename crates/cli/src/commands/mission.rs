@@ -6,11 +6,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, PlanOptions};
 use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording};
+use prowess_flow::mission::Value;
 use prowess_flow::mission::{
     GraphFormat, InputFault, Mission, MissionProject, MissionSettings, RouteTarget, Schedule,
     ScheduleTimes, Task, clock_text, from_json, parse_time, time_text, variable_name,
 };
-use prowess_flow::mission::Value;
 use prowess_registry::{FileOptions, MissionFiles, Registry, mission_folder};
 use prowess_spec::ReadFault;
 use prowess_store::SystemClock;
@@ -411,9 +411,9 @@ fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {
         InputFault::Type(fault) => {
             Failure::new(format!("invalid value for the input {shown}: {fault}"))
         }
-        InputFault::Protected => {
-            Failure::new(format!("the input {shown} is protected: the mission sets it"))
-        }
+        InputFault::Protected => Failure::new(format!(
+            "the input {shown} is protected: the mission sets it"
+        )),
     }
 }
 
@@ -586,7 +586,9 @@ fn graph(
     let errors = read.counts().errors;
     if errors > 0 {
         let errors = wording::count(errors, "error");
-        printer.warn(&format!("{errors} in the mission files; run `prowess mission plan`"));
+        printer.warn(&format!(
+            "{errors} in the mission files; run `prowess mission plan`"
+        ));
     }
     Ok(Exit::Done)
 }

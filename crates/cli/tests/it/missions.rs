@@ -215,7 +215,10 @@ fn server_can_replace_a_plugin() {
     let skill = named(&plan["skills"], "web_scraping");
     assert_eq!(
         skill["tools"],
-        json!(["mcp.browser.browser_navigate", "mcp.browser.browser_snapshot"])
+        json!([
+            "mcp.browser.browser_navigate",
+            "mcp.browser.browser_snapshot"
+        ])
     );
 }
 
@@ -271,7 +274,10 @@ fn plan_document_has_all_fields() {
     assert_eq!(document["schema"], 1);
     assert_eq!(document["dialect"], "squadron");
     let mission = &document["missions"][0];
-    assert_eq!(mission["budget"], json!({ "tokens": 200_000, "dollars": 2.5 }));
+    assert_eq!(
+        mission["budget"],
+        json!({ "tokens": 200_000, "dollars": 2.5 })
+    );
     assert_eq!(mission["trigger"], json!({ "path": "/x" }));
     assert_eq!(
         mission["schedules"][0]["fires"],
@@ -341,8 +347,16 @@ fn inputs_fill_in_objectives() {
 fn exit_code_says_whether_there_are_errors() {
     let world = World::new();
     let empty = world.run(&["mission", "plan"]).expect(2);
-    assert!(empty.stderr.contains("no mission files in"), "{}", empty.stderr);
-    assert!(empty.stderr.contains("hint: create a file"), "{}", empty.stderr);
+    assert!(
+        empty.stderr.contains("no mission files in"),
+        "{}",
+        empty.stderr
+    );
+    assert!(
+        empty.stderr.contains("hint: create a file"),
+        "{}",
+        empty.stderr
+    );
     world.run(&["mission", "list"]).expect(2);
     world.run(&["mission", "plan", "missing/folder"]).expect(2);
     world.file("m.hcl", RESEARCH);
@@ -356,7 +370,11 @@ fn exit_code_says_whether_there_are_errors() {
     world.file("bad.hcl", "agent \"x\" {\n  modle = 1\n}\n");
     let output = world.run(&["mission", "plan"]).expect(1);
     assert!(output.stderr.contains("bad.hcl:2:3"), "{}", output.stderr);
-    assert!(output.stderr.contains("did you mean `model`?"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("did you mean `model`?"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -365,7 +383,9 @@ fn project_is_the_folder_around_the_current_one() {
     world.file("project/models.hcl", MODELS);
     world.file(
         "project/missions/m.hcl",
-        RESEARCH.split_once("agent ").map_or(String::new(), |(_, rest)| format!("agent {rest}")),
+        RESEARCH
+            .split_once("agent ")
+            .map_or(String::new(), |(_, rest)| format!("agent {rest}")),
     );
     world.folder("project/missions/deep");
     for folder in ["project", "project/missions", "project/missions/deep"] {
@@ -390,9 +410,15 @@ fn plan_is_deterministic() {
     for turn in 0..10 {
         let world = World::new();
         let mut files = vec![
-            ("a.hcl", "skill \"s\" {\n description = \"d\"\n instructions = \"i\"\n}\n"),
+            (
+                "a.hcl",
+                "skill \"s\" {\n description = \"d\"\n instructions = \"i\"\n}\n",
+            ),
             ("b.hcl", RESEARCH),
-            ("c/d.hcl", "skill \"s\" {\n description = \"e\"\n instructions = \"j\"\n}\n"),
+            (
+                "c/d.hcl",
+                "skill \"s\" {\n description = \"e\"\n instructions = \"j\"\n}\n",
+            ),
             ("e.hcl", "agent \"f\" {\n  skills = [skills.t]\n}\n"),
         ];
         files.rotate_left(turn % 4);
@@ -423,7 +449,9 @@ fn value_of_a_secret_is_printed_nowhere() {
         &["mission", "graph", "research"],
         &["validate", "m.hcl"],
     ] {
-        let run = world.command(arguments).env("PROWESS_VAR_API_KEY", "canary-7391");
+        let run = world
+            .command(arguments)
+            .env("PROWESS_VAR_API_KEY", "canary-7391");
         let output = run.run();
         let all = format!("{}{}", output.stdout, output.stderr);
         assert!(!all.contains("canary-7391"), "{arguments:?}: {all}");
@@ -469,9 +497,13 @@ fn load_does_not_leave_the_project() {
     ] {
         world.file(
             "project/a.hcl",
-            format!("skill \"s\" {{\n  description = \"d\"\n  instructions = load(\"{path}\")\n}}\n"),
+            format!(
+                "skill \"s\" {{\n  description = \"d\"\n  instructions = load(\"{path}\")\n}}\n"
+            ),
         );
-        let output = world.run(&["mission", "plan", "project", "--json"]).expect(1);
+        let output = world
+            .run(&["mission", "plan", "project", "--json"])
+            .expect(1);
         assert!(!output.stdout.contains("canary"), "{path}");
         let found = findings(&output.json());
         assert!(
@@ -538,7 +570,9 @@ fn list_shows_missions_and_counts_findings() {
     assert!(output.stdout.contains("research"), "{}", output.stdout);
     assert!(output.stdout.contains("m.hcl:15"), "{}", output.stdout);
     assert!(
-        output.stderr.contains("1 finding in the mission files; run `prowess mission plan .`"),
+        output
+            .stderr
+            .contains("1 finding in the mission files; run `prowess mission plan .`"),
         "{}",
         output.stderr
     );
@@ -546,7 +580,9 @@ fn list_shows_missions_and_counts_findings() {
 
 #[test]
 fn names_cannot_reach_the_terminal_unescaped() {
-    let world = project("  task \"a\\u001b[31mb\" { objective = \"x\\u001b]0;y\" }\n  task \"t\" { objective = \"\\u001b[2J\" }");
+    let world = project(
+        "  task \"a\\u001b[31mb\" { objective = \"x\\u001b]0;y\" }\n  task \"t\" { objective = \"\\u001b[2J\" }",
+    );
     for arguments in [&["mission", "plan"][..], &["mission", "graph", "x"]] {
         let output = world.run(arguments);
         let all = format!("{}{}", output.stdout, output.stderr);
@@ -561,17 +597,30 @@ fn validate_takes_mission_files_and_fixes_them() {
     );
     // Other files of the project are known, and their findings are not shown.
     world.file("other.hcl", "agent \"broken\" {\n}\n");
-    let output = world.run(&["validate", "mission.hcl", "--format", "concise"]).expect(0);
+    let output = world
+        .run(&["validate", "mission.hcl", "--format", "concise"])
+        .expect(0);
     assert_eq!(
         output.stdout,
         "mission.hcl:11:19: warning[mission-graph] `c` need not depend on `a`: `b` does [fixable]\n"
     );
-    let diff = world.run(&["validate", "mission.hcl", "--diff"]).expect(1).stdout;
+    let diff = world
+        .run(&["validate", "mission.hcl", "--diff"])
+        .expect(1)
+        .stdout;
     assert!(diff.contains("+    depends_on = [tasks.b]"), "{diff}");
     world.run(&["validate", "mission.hcl", "--fix"]).expect(0);
-    let left = world.run(&["validate", "mission.hcl", "--json"]).expect(0).json();
+    let left = world
+        .run(&["validate", "mission.hcl", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(left["findings"], json!([]));
-    world.file("bad.hcl", "mission \"m\" {\n  agents = [agents.wroker]\n}\n");
-    let output = world.run(&["validate", "bad.hcl", "--format", "github"]).expect(1);
+    world.file(
+        "bad.hcl",
+        "mission \"m\" {\n  agents = [agents.wroker]\n}\n",
+    );
+    let output = world
+        .run(&["validate", "bad.hcl", "--format", "github"])
+        .expect(1);
     assert!(output.stdout.contains("did you mean"), "{}", output.stdout);
 }

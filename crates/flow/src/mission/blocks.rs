@@ -133,10 +133,7 @@ static PRUNING: BlockSpec = BlockSpec {
             "all_tool_limit",
             "write `prune_on` and `prune_to`, in messages",
         ),
-        (
-            "turn_limit",
-            "write `prune_on` and `prune_to`, in messages",
-        ),
+        ("turn_limit", "write `prune_on` and `prune_to`, in messages"),
     ],
     ..plain("pruning", &[must("prune_on"), must("prune_to")])
 };
@@ -205,10 +202,7 @@ static ITERATOR: BlockSpec = plain(
         may("smoketest"),
     ],
 );
-static ROUTE: BlockSpec = plain(
-    "route",
-    &[must("target"), must("condition"), may("entry")],
-);
+static ROUTE: BlockSpec = plain("route", &[must("target"), must("condition"), may("entry")]);
 static ROUTER: BlockSpec = BlockSpec {
     blocks: &[(&ROUTE, AtLeastOne)],
     ..plain("router", &[])
@@ -379,9 +373,15 @@ pub(super) static FILE: BlockSpec = BlockSpec {
     ],
     old: &[
         ("workflow", "write `mission \"NAME\" { … }`"),
-        ("folder", "write `memory { description = \"…\" }` in the mission"),
+        (
+            "folder",
+            "write `memory { description = \"…\" }` in the mission",
+        ),
         ("run_folder", "write `scratchpad = true` in the mission"),
-        ("shared_folder", "write `memory \"NAME\" { description = \"…\" }`"),
+        (
+            "shared_folder",
+            "write `memory \"NAME\" { description = \"…\" }`",
+        ),
     ],
     ..plain("file", &[])
 };

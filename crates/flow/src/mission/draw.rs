@@ -136,7 +136,10 @@ impl Mission {
         let mut text = String::from("flowchart TD\n");
         for task in &self.tasks {
             let id = &identifiers[&ArrowEnd::Task(&*task.name)];
-            text.push_str(&format!("  {id}[\"{}\"]\n", mermaid_text(&node_label(task))));
+            text.push_str(&format!(
+                "  {id}[\"{}\"]\n",
+                mermaid_text(&node_label(task))
+            ));
         }
         for (end, id) in &identifiers {
             if let ArrowEnd::Mission(name) = end {

@@ -87,9 +87,8 @@ impl Reader<'_> {
         }
         self.check_dependencies(file, tasks, spans, &numbers, &is_target);
         let has_cycle = self.check_cycles(file, tasks, spans, &numbers);
-        let can_start = |(number, task): (usize, &Task)| {
-            task.depends_on.is_empty() && !is_target[number]
-        };
+        let can_start =
+            |(number, task): (usize, &Task)| task.depends_on.is_empty() && !is_target[number];
         if !has_cycle && !tasks.is_empty() && !tasks.iter().enumerate().any(can_start) {
             let message = "no task of this mission can start";
             let help = "one task needs neither `depends_on` nor a task that routes to it";
@@ -134,7 +133,10 @@ impl Reader<'_> {
                     self.report(file, rule, *span, message, "remove one of them");
                 }
                 seen.push(needed);
-                if numbers.get(&**needed).is_some_and(|number| is_target[*number]) {
+                if numbers
+                    .get(&**needed)
+                    .is_some_and(|number| is_target[*number])
+                {
                     let message = format!(
                         "`{}` cannot depend on `{}`, which starts only if another task chooses it",
                         shown(&task.name),
@@ -309,7 +311,10 @@ fn removal(list: &Expr, item: Span, text: &str) -> Option<Fix> {
         return None;
     };
     let at = items.iter().position(|one| one.span == item)?;
-    let range = match (items.get(at + 1), at.checked_sub(1).and_then(|at| items.get(at))) {
+    let range = match (
+        items.get(at + 1),
+        at.checked_sub(1).and_then(|at| items.get(at)),
+    ) {
         (Some(next), _) => item.start as usize..next.span.start as usize,
         (None, Some(before)) => before.span.end as usize..item.end as usize,
         (None, None) => return None,

@@ -1,6 +1,8 @@
 //! The inputs of a run, and texts that need them.
 
-use prowess_hcl::{EvalScope, Expr, ExprKind, FunctionCall, Problem, ReferenceStep, Resolved, Value};
+use prowess_hcl::{
+    EvalScope, Expr, ExprKind, FunctionCall, Problem, ReferenceStep, Resolved, Value,
+};
 
 use super::model::{DatasetItems, Mission, Task};
 use super::reader::collect_late;
@@ -71,7 +73,9 @@ impl Mission {
             let given = given.iter().find(|(name, _)| **name == *input.name);
             let known = given.map(|(_, value)| value).or(input.default.as_ref());
             let known = known.filter(|value| !input.is_protected && !value.is_late());
-            let value = known.cloned().unwrap_or_else(|| late("inputs", &input.name));
+            let value = known
+                .cloned()
+                .unwrap_or_else(|| late("inputs", &input.name));
             (input.name.clone(), value)
         };
         InputValues {
@@ -137,7 +141,11 @@ impl Task {
     }
 
     /// Returns the objective for each item of a parallel iterator. `None` if one is not known.
-    pub fn objectives(&self, mission: &Mission, inputs: Option<&InputValues>) -> Option<Vec<String>> {
+    pub fn objectives(
+        &self,
+        mission: &Mission,
+        inputs: Option<&InputValues>,
+    ) -> Option<Vec<String>> {
         let iterator = self.iterator.as_ref()?;
         iterator.parallel.as_ref()?;
         let items = match &mission.dataset(&iterator.dataset)?.items {

@@ -20,7 +20,6 @@ use prowess_diag::FileReport;
 use prowess_spec::ReadFault;
 
 pub use draw::GraphFormat;
-pub use prowess_hcl::Value;
 pub use inputs::{InputFault, InputValues};
 pub use model::{
     AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
@@ -28,6 +27,7 @@ pub use model::{
     ParallelItems, Place, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock, Task,
     TaskIterator, ToolRef, Trigger, VariableBlock,
 };
+pub use prowess_hcl::Value;
 pub use read::variable_name;
 pub use rules::MISSION_RULES;
 pub use schedule::{Schedule, ScheduleTimes, WEEKDAYS, clock_text, parse_time, time_text};
@@ -81,7 +81,9 @@ pub struct MissionSettings<'a> {
 
 impl std::fmt::Debug for MissionSettings<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("MissionSettings").finish_non_exhaustive()
+        formatter
+            .debug_struct("MissionSettings")
+            .finish_non_exhaustive()
     }
 }
 
@@ -156,7 +158,10 @@ pub(crate) mod rules {
     /// A setting has another meaning here, or none.
     pub(crate) const IGNORED: AgentRule = AgentRule {
         severity: Severity::Note,
-        ..error("mission-ignored", "a setting has another effect here, or none")
+        ..error(
+            "mission-ignored",
+            "a setting has another effect here, or none",
+        )
     };
 
     /// All rules about mission files.

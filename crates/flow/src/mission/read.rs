@@ -63,8 +63,8 @@ pub(super) fn read(
             }
         };
         let text = String::from_utf8_lossy(bytes);
-        let has_text = matches!(text, std::borrow::Cow::Borrowed(_))
-            && bytes.len() <= prowess_hcl::MAX_FILE;
+        let has_text =
+            matches!(text, std::borrow::Cow::Borrowed(_)) && bytes.len() <= prowess_hcl::MAX_FILE;
         let text: Arc<str> = if bytes.len() <= prowess_hcl::MAX_FILE {
             text.into()
         } else {
@@ -356,16 +356,8 @@ impl Reader<'_> {
 
     /// Checks blocks of which a project has at most one, over all files.
     fn check_single_blocks(&mut self, blocks: &[FileBlock<'_>]) {
-        for kind in [
-            "vault",
-            "storage",
-            "command_center",
-            "mcp_host",
-            "gateway",
-        ] {
-            let mut found = blocks
-                .iter()
-                .filter(|(_, block)| *block.kind.text == *kind);
+        for kind in ["vault", "storage", "command_center", "mcp_host", "gateway"] {
+            let mut found = blocks.iter().filter(|(_, block)| *block.kind.text == *kind);
             let Some(&(first_file, first)) = found.next() else {
                 continue;
             };
@@ -532,7 +524,9 @@ impl Reader<'_> {
             for name in ["input", "output", "cache_read", "cache_write"] {
                 let price = self.number(file, pricing, name);
                 if price.is_some_and(|price| price < 0.0) {
-                    let span = pricing.attribute(name).map_or(pricing.span, |one| one.value.span);
+                    let span = pricing
+                        .attribute(name)
+                        .map_or(pricing.span, |one| one.value.span);
                     let message = format!("`{name}` must be at least 0");
                     self.report(file, rules::VALUE, span, message, "");
                 }
@@ -670,7 +664,13 @@ impl Reader<'_> {
                 self.report(file, rules::VALUE, span, message, help);
             }
             "command" if text.trim().is_empty() => {
-                self.report(file, rules::VALUE, span, "`command` is empty", "write a program");
+                self.report(
+                    file,
+                    rules::VALUE,
+                    span,
+                    "`command` is empty",
+                    "write a program",
+                );
             }
             "source" => {
                 if block.attribute("version").is_none() {
@@ -809,7 +809,10 @@ impl Reader<'_> {
                 Severity::Note
             };
             let rule = with_severity(rules::UNSUPPORTED, severity);
-            let message = format!("Prowess loads no plugins, and nothing replaces `{}`", shown(&name));
+            let message = format!(
+                "Prowess loads no plugins, and nothing replaces `{}`",
+                shown(&name)
+            );
             let help = format!(
                 "let an MCP server replace it: `[missions.plugins]` with `{} = \"SERVER\"` in your own settings",
                 shown(&name)
@@ -881,7 +884,13 @@ impl Reader<'_> {
         if let Some((source, span)) = source {
             if let Some(attribute) = block.attribute("instructions") {
                 let message = "`source` and `instructions` exclude each other";
-                self.report(file, rules::VALUE, attribute.name.span, message, "keep one of them");
+                self.report(
+                    file,
+                    rules::VALUE,
+                    attribute.name.span,
+                    message,
+                    "keep one of them",
+                );
             }
             let (folder, text, body) = self.read_skill_folder(file, &source, span)?;
             skill.folder = Some(folder);
@@ -956,7 +965,10 @@ impl Reader<'_> {
         let tools = self.tools(file, block, "tools");
         let limits = self.limits(file, block, true);
         let mut own = Names::new();
-        let agent_name = name.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        let agent_name = name
+            .as_ref()
+            .map(|(name, _)| name.clone())
+            .unwrap_or_default();
         for inner in block.blocks().filter(|one| &*one.kind.text == "skill") {
             let Some((skill_name, span)) = self.name(inner) else {
                 continue;
@@ -989,7 +1001,10 @@ impl Reader<'_> {
             let names = Rc::clone(&self.names);
             let is_library = match &*reference.path {
                 [name] if !names.skills.contains_key(name) && !own.contains_key(name) => {
-                    let is_skills = reference.root.as_deref().is_none_or(|root| root == "skills");
+                    let is_skills = reference
+                        .root
+                        .as_deref()
+                        .is_none_or(|root| root == "skills");
                     is_skills && self.library().iter().any(|known| **known == **name)
                 }
                 _ => false,
@@ -1199,9 +1214,8 @@ impl Reader<'_> {
                 self.report(file, rules::VALUE, attribute.name.span, message, help);
             }
         }
-        let default = default.and_then(|(value, span)| {
-            self.default(file, &name, &kind, value, span)
-        });
+        let default =
+            default.and_then(|(value, span)| self.default(file, &name, &kind, value, span));
         Some(Field {
             name,
             kind,
@@ -1239,7 +1253,10 @@ impl Reader<'_> {
             (_, value) => value,
         };
         if let Err(fault) = kind.check(&value, "") {
-            let message = format!("the default of `{}` has the wrong type: {fault}", shown(name));
+            let message = format!(
+                "the default of `{}` has the wrong type: {fault}",
+                shown(name)
+            );
             let help = format!("write {}", kind.noun());
             self.report(file, rules::VALUE, span, message, help);
             return None;
@@ -1310,7 +1327,13 @@ impl Reader<'_> {
             };
             if fields.iter().any(|field| field.name == *name) {
                 let message = format!("the field `{}` is defined twice", shown(name));
-                self.report(file, rules::NAME, entry.key.span, message, "remove one of them");
+                self.report(
+                    file,
+                    rules::NAME,
+                    entry.key.span,
+                    message,
+                    "remove one of them",
+                );
                 continue;
             }
             if let Some((kind, rest)) = self.field_type(file, &entry.value, depth) {
@@ -1436,7 +1459,13 @@ impl Reader<'_> {
             ("protected", Some(flag)) => field.is_protected = flag,
             ("required" | "protected", None) => {
                 let message = format!("`{name}` is {}, not `true` or `false`", expr.kind_name());
-                self.report(file, rules::VALUE, expr.span, message, "write `true` or `false`");
+                self.report(
+                    file,
+                    rules::VALUE,
+                    expr.span,
+                    message,
+                    "write `true` or `false`",
+                );
             }
             ("default", _) => {
                 if let Some(value) = self.value(file, expr, Context::MODEL) {
@@ -1491,7 +1520,10 @@ pub fn variable_name(name: &str) -> String {
             '_'
         }
     };
-    format!("PROWESS_VAR_{}", name.chars().map(letter).collect::<String>())
+    format!(
+        "PROWESS_VAR_{}",
+        name.chars().map(letter).collect::<String>()
+    )
 }
 
 /// Returns `true` for `local`, `1.2.3` and `v1.2.3`, with or without a suffix.

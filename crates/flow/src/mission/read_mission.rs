@@ -214,7 +214,9 @@ impl Reader<'_> {
             if let Some(first) = names.get(&field.name) {
                 let message = format!("the input `{}` is defined twice", shown(&field.name));
                 let help = format!("the first is in {}:{}", first.file, first.line);
-                let span = block.attribute("inputs").map_or(block.span, |one| one.name.span);
+                let span = block
+                    .attribute("inputs")
+                    .map_or(block.span, |one| one.name.span);
                 self.report(file, rules::NAME, span, message, help);
             } else {
                 inputs.push(field);
@@ -262,7 +264,13 @@ impl Reader<'_> {
         let bound = self.reference(file, block, "bind_to");
         if let (Some(_), Some(items)) = (block.attribute("bind_to"), block.attribute("items")) {
             let message = "`bind_to` and `items` exclude each other";
-            self.report(file, rules::VALUE, items.name.span, message, "keep one of them");
+            self.report(
+                file,
+                rules::VALUE,
+                items.name.span,
+                message,
+                "keep one of them",
+            );
         }
         if let Some(reference) = bound {
             let span = reference.span;
@@ -274,7 +282,10 @@ impl Reader<'_> {
             };
             let Some(input) = inputs.iter().find(|input| input.name == *name) else {
                 let message = format!("unknown input `{}`", shown(&reference.text()));
-                let help = format!("declare it: `input \"{}\" {{ type = \"list\" }}`", shown(name));
+                let help = format!(
+                    "declare it: `input \"{}\" {{ type = \"list\" }}`",
+                    shown(name)
+                );
                 let known = inputs.iter().map(|input| &*input.name);
                 self.unknown(file, span, message, name, known, help);
                 return DatasetItems::Filled;
@@ -310,7 +321,13 @@ impl Reader<'_> {
             }
             if let Err(fault) = kind.check(item, "") {
                 let message = format!("item {} does not fit the schema: {fault}", at + 1);
-                self.report(file, warning, span, message, "correct the item or the schema");
+                self.report(
+                    file,
+                    warning,
+                    span,
+                    message,
+                    "correct the item or the schema",
+                );
                 break;
             }
         }
@@ -355,7 +372,10 @@ impl Reader<'_> {
             ..TaskSpans::default()
         };
         let mut depends_on = Vec::new();
-        for reference in self.references(file, block, "depends_on").unwrap_or_default() {
+        for reference in self
+            .references(file, block, "depends_on")
+            .unwrap_or_default()
+        {
             if let Some(task) = self.named(file, &reference, "tasks", "task", &[&names.tasks]) {
                 depends_on.push(task);
                 spans.depends_on.push(reference.span);
@@ -433,11 +453,7 @@ impl Reader<'_> {
     }
 
     /// Checks the tasks with which routes to missions begin.
-    pub(super) fn check_entries(
-        &mut self,
-        blocks: &[(usize, &Block)],
-        project: &MissionProject,
-    ) {
+    pub(super) fn check_entries(&mut self, blocks: &[(usize, &Block)], project: &MissionProject) {
         for &(file, mission) in blocks {
             if &*mission.kind.text != "mission" {
                 continue;
@@ -466,8 +482,11 @@ impl Reader<'_> {
                     continue;
                 };
                 if found.task(entry).is_none() {
-                    let message =
-                        format!("the mission `{}` has no task `{}`", shown(mission), shown(entry));
+                    let message = format!(
+                        "the mission `{}` has no task `{}`",
+                        shown(mission),
+                        shown(entry)
+                    );
                     let known = found.tasks.iter().map(|task| &*task.name);
                     let span = attribute.value.span;
                     self.unknown(file, span, message, entry, known, "");
@@ -563,12 +582,7 @@ impl Reader<'_> {
         Some(Trigger { path, secret })
     }
 
-    fn read_schedule(
-        &mut self,
-        file: usize,
-        block: &Block,
-        inputs: &[Field],
-    ) -> Option<Schedule> {
+    fn read_schedule(&mut self, file: usize, block: &Block, inputs: &[Field]) -> Option<Schedule> {
         let weekdays = self.read_weekdays(file, block);
         let zone = self.known_text(file, block, "timezone");
         if let Some((zone, span)) = &zone
@@ -661,7 +675,13 @@ impl Reader<'_> {
             };
             let span = expr.span;
             let message = "`at` has no times";
-            self.report(file, rules::VALUE, span, message, "write `at = [\"09:00\"]`");
+            self.report(
+                file,
+                rules::VALUE,
+                span,
+                message,
+                "write `at = [\"09:00\"]`",
+            );
             return None;
         }
         for (text, span) in texts {
@@ -746,7 +766,8 @@ impl Reader<'_> {
             match converted {
                 Ok(value) => given.push((name, value)),
                 Err(fault) => {
-                    let message = format!("the input `{}` has the wrong type: {fault}", shown(&name));
+                    let message =
+                        format!("the input `{}` has the wrong type: {fault}", shown(&name));
                     let help = format!("write {}", input.kind.noun());
                     self.report(file, rules::VALUE, span, message, help);
                 }

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use prowess_diag::{Applicability, Diagnostic, FileReport, Fix, LineIndex, Severity, Span, TextEdit};
+use prowess_diag::{
+    Applicability, Diagnostic, FileReport, Fix, LineIndex, Severity, Span, TextEdit,
+};
 use prowess_diag::{hex, suggest, wording};
 use prowess_hcl::{
     Attribute, Block, EvalScope, Expr, ExprKind, FunctionCall, Item, Label, Problem, ReferenceStep,
@@ -84,7 +86,8 @@ impl NameRef {
 }
 
 fn is_plain_word(name: &str) -> bool {
-    name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+    name.chars()
+        .all(|c| c.is_alphanumeric() || "_-".contains(c))
 }
 
 /// The reader of a value.
@@ -347,7 +350,8 @@ impl<'a> Reader<'a> {
                     Item::Attribute(one) => &one.name.text,
                     Item::Block(one) => &one.kind.text,
                 };
-                spec.replacement(name).is_some_and(|help| help.contains(attribute.name))
+                spec.replacement(name)
+                    .is_some_and(|help| help.contains(attribute.name))
             };
             if !items.iter().any(has) && !items.iter().any(has_old) {
                 let message = format!("`{}` has no `{}`", spec.kind, attribute.name);
@@ -553,9 +557,8 @@ impl<'a> Reader<'a> {
         };
         let is_hidden = |c: char| c.is_control() || prowess_diag::sanitize::is_deceptive(c);
         let name: String = label.text.trim().nfc().collect();
-        let is_name = !name.is_empty()
-            && name.chars().nth(MAX_NAME).is_none()
-            && !name.contains(is_hidden);
+        let is_name =
+            !name.is_empty() && name.chars().nth(MAX_NAME).is_none() && !name.contains(is_hidden);
         is_name.then(|| (name.into(), label.span))
     }
 
@@ -815,7 +818,9 @@ impl<'a> Reader<'a> {
     ) -> Option<Value> {
         let value = self.text(file, block, name, context)?;
         if value.as_text().is_some_and(|text| text.trim().is_empty()) {
-            let span = block.attribute(name).map_or(block.span, |one| one.value.span);
+            let span = block
+                .attribute(name)
+                .map_or(block.span, |one| one.value.span);
             let message = format!("`{name}` is empty");
             self.report(file, rules::VALUE, span, message, "write a text");
             return None;
@@ -918,7 +923,9 @@ impl<'a> Reader<'a> {
             return None;
         }
         #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
-        let whole = u64::try_from(number as i64).ok().filter(|whole| *whole >= least);
+        let whole = u64::try_from(number as i64)
+            .ok()
+            .filter(|whole| *whole >= least);
         if whole.is_none() {
             let message = format!("`{name}` must be at least {least}");
             self.report(file, rules::VALUE, span, message, "");
@@ -957,12 +964,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the reference of an attribute.
-    pub(super) fn reference(
-        &mut self,
-        file: usize,
-        block: &Block,
-        name: &str,
-    ) -> Option<NameRef> {
+    pub(super) fn reference(&mut self, file: usize, block: &Block, name: &str) -> Option<NameRef> {
         let expr = &block.attribute(name)?.value;
         let value = self.raw_value(file, expr, Context::PROGRAM)?;
         self.name_ref(file, value, expr.span)
@@ -1216,7 +1218,10 @@ impl<'a> Reader<'a> {
         })?;
         let left = self.left.get().checked_sub(bytes.len());
         self.left.set(left.ok_or_else(|| {
-            format!("is too large: all loaded files together have at most {} MiB", MAX_LOADED >> 20)
+            format!(
+                "is too large: all loaded files together have at most {} MiB",
+                MAX_LOADED >> 20
+            )
         })?);
         let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
         self.loaded_files.borrow_mut().push(ProjectFile {

@@ -315,7 +315,10 @@ fn field(text: &str, low: u32, high: u32, names: &[&str], first: u32) -> Result<
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => {
                 let step: u32 = step.parse().map_err(|_| invalid())?;
-                (range, Some(step).filter(|step| *step > 0).ok_or_else(invalid)?)
+                (
+                    range,
+                    Some(step).filter(|step| *step > 0).ok_or_else(invalid)?,
+                )
             }
             None => (part, 1),
         };

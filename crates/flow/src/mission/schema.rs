@@ -187,11 +187,7 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
-fn check_fields(
-    fields: &[Field],
-    entries: &[(Box<str>, Value)],
-    path: &str,
-) -> Result<(), String> {
+fn check_fields(fields: &[Field], entries: &[(Box<str>, Value)], path: &str) -> Result<(), String> {
     for field in fields {
         match entries.iter().find(|(key, _)| *key == field.name) {
             Some((_, entry)) => field.kind.check(entry, &join(path, &field.name))?,
@@ -268,7 +264,11 @@ pub fn to_json(value: &Value) -> Option<serde_json::Value> {
             parsed.map_or_else(|| (&**number).into(), serde_json::Value::Number)
         }
         Value::Text(text) => (&**text).into(),
-        Value::List(items) => items.iter().map(to_json).collect::<Option<Vec<_>>>()?.into(),
+        Value::List(items) => items
+            .iter()
+            .map(to_json)
+            .collect::<Option<Vec<_>>>()?
+            .into(),
         Value::Object(entries) => {
             let mut map = Map::new();
             for (key, value) in entries {

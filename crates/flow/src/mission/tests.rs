@@ -149,7 +149,10 @@ fn fault_in_a_block_leaves_other_blocks_and_files() {
     ]);
     let found = errors(&reports);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("bad.hcl:2:17 error mission-syntax"), "{found:?}");
+    assert!(
+        found[0].starts_with("bad.hcl:2:17 error mission-syntax"),
+        "{found:?}"
+    );
     assert_eq!(project.skills.len(), 1);
     assert_eq!(project.agents.len(), 1);
 }
@@ -193,7 +196,10 @@ fn bytes_that_are_not_utf8_and_large_files_are_findings() {
     let (project, reports) = MissionProject::read(&files, &Files(BTreeMap::new()), &settings);
     let found = lines(&reports);
     assert_eq!(found.len(), 3, "{found:#?}");
-    assert!(found[0].starts_with("a.hcl:2:") && found[0].contains("not UTF-8"), "{found:#?}");
+    assert!(
+        found[0].starts_with("a.hcl:2:") && found[0].contains("not UTF-8"),
+        "{found:#?}"
+    );
     assert!(found[1].contains("larger than 1 MiB"), "{found:#?}");
     assert!(found[2].contains("larger than 1 MiB"), "{found:#?}");
     assert!(project.skills.is_empty());
@@ -203,28 +209,74 @@ fn bytes_that_are_not_utf8_and_large_files_are_findings() {
 #[test]
 fn old_and_foreign_notation_is_explained() {
     let table = [
-        ("skill \"a\" { description = \"d\"; tools = [] }", "`;`", "line of its own"),
+        (
+            "skill \"a\" { description = \"d\"; tools = [] }",
+            "`;`",
+            "line of its own",
+        ),
         ("skill \"a\" {\n  name: \"x\"\n}", "`:`", "write `name = …`"),
-        ("skill \"a\" {\n  description = 'x'\n}", "double quotation marks", "`\"x\"`"),
-        ("skill \"a\" {\n  description = \"x\n}", "not closed on its line", "heredoc"),
-        ("skill \"a\" {\n  description = \"x\"\n", "`skill \"a\"` is not closed", "add `}`"),
-        ("workflow \"a\" {\n}", "`workflow` is an old name", "mission \"NAME\""),
-        ("task \"t\" {\n}", "unknown block `task`", "belongs in `mission`"),
-        ("tools = []", "`tools` is outside of a block", "`agent { … }`"),
-        ("agnet \"a\" {\n}", "unknown block `agnet`", "did you mean `agent`?"),
+        (
+            "skill \"a\" {\n  description = 'x'\n}",
+            "double quotation marks",
+            "`\"x\"`",
+        ),
+        (
+            "skill \"a\" {\n  description = \"x\n}",
+            "not closed on its line",
+            "heredoc",
+        ),
+        (
+            "skill \"a\" {\n  description = \"x\"\n",
+            "`skill \"a\"` is not closed",
+            "add `}`",
+        ),
+        (
+            "workflow \"a\" {\n}",
+            "`workflow` is an old name",
+            "mission \"NAME\"",
+        ),
+        (
+            "task \"t\" {\n}",
+            "unknown block `task`",
+            "belongs in `mission`",
+        ),
+        (
+            "tools = []",
+            "`tools` is outside of a block",
+            "`agent { … }`",
+        ),
+        (
+            "agnet \"a\" {\n}",
+            "unknown block `agnet`",
+            "did you mean `agent`?",
+        ),
     ];
     for (text, message, help) in table {
         let (_, reports) = read(&[("a.hcl", &format!("{text}\n"))]);
         let found = errors(&reports);
         assert!(
-            found.iter().any(|one| one.contains(message) && one.contains(help)),
+            found
+                .iter()
+                .any(|one| one.contains(message) && one.contains(help)),
             "{text}: {found:#?}"
         );
     }
     for (items, message, help) in [
-        ("supervisor_model = models.m.x", "`supervisor_model`", "commander { model"),
-        ("folder { path = \"x\" }", "`folder` is an old name", "memory {"),
-        ("run_folder { base = \"x\" }", "`run_folder`", "scratchpad = true"),
+        (
+            "supervisor_model = models.m.x",
+            "`supervisor_model`",
+            "commander { model",
+        ),
+        (
+            "folder { path = \"x\" }",
+            "`folder` is an old name",
+            "memory {",
+        ),
+        (
+            "run_folder { base = \"x\" }",
+            "`run_folder`",
+            "scratchpad = true",
+        ),
         ("folders = []", "`folders`", "memories ="),
     ] {
         let (_, reports) = mission(&format!("{items}\n{TASK}"));
@@ -238,12 +290,14 @@ fn old_and_foreign_notation_is_explained() {
 
 #[test]
 fn texts_with_dollars_and_percents_stay_as_they_are() {
-    let (project, reports) = mission(
-        "  task \"t\" { objective = \"$HOME $(x) %Y 100% $${x} %%{y}\" }",
-    );
+    let (project, reports) =
+        mission("  task \"t\" { objective = \"$HOME $(x) %Y 100% $${x} %%{y}\" }");
     assert_eq!(lines(&reports), Vec::<String>::new());
     let text = "$HOME $(x) %Y 100% ${x} %{y}";
-    assert_eq!(project.missions[0].tasks[0].objective, Value::Text(text.into()));
+    assert_eq!(
+        project.missions[0].tasks[0].objective,
+        Value::Text(text.into())
+    );
 }
 
 #[test]
@@ -276,7 +330,10 @@ mission "x" {
     assert_eq!(project.skills[0].instructions, loaded);
     assert_eq!(project.agents[1].personality, loaded);
     assert_eq!(project.missions[0].directive, Some(loaded));
-    assert_eq!(project.missions[0].tasks[0].objective, Value::Text("B".into()));
+    assert_eq!(
+        project.missions[0].tasks[0].objective,
+        Value::Text("B".into())
+    );
     let paths: Vec<&str> = project.files.iter().map(|file| &*file.path).collect();
     assert_eq!(paths, ["base.hcl", "deep/x.hcl", "t/a.md", "t/b.txt"]);
 }
@@ -307,7 +364,10 @@ fn bad_paths_of_load_are_findings_at_the_call() {
         let (project, reports) = read(&files);
         let found = lines(&reports);
         assert_eq!(found.len(), 1, "{path}: {found:?}");
-        assert!(found[0].starts_with("a.hcl:3:18 error mission-path:"), "{path}: {found:?}");
+        assert!(
+            found[0].starts_with("a.hcl:3:18 error mission-path:"),
+            "{path}: {found:?}"
+        );
         assert!(found[0].contains(message), "{path}: {found:?}");
         assert!(project.skills.is_empty(), "{path}");
     }
@@ -316,7 +376,13 @@ fn bad_paths_of_load_are_findings_at_the_call() {
 #[test]
 fn path_of_load_must_be_known() {
     let items = "  input \"p\" { type = \"string\" }\n  task \"t\" { objective = load(inputs.p) }";
-    assert_error(items, 5, "mission-path", "must be known before", "as a text");
+    assert_error(
+        items,
+        5,
+        "mission-path",
+        "must be known before",
+        "as a text",
+    );
 }
 
 #[test]
@@ -324,7 +390,10 @@ fn duplicates_of_every_kind_name_the_first() {
     let blocks = [
         ("variable", "{ default = \"1\" }"),
         ("model", "{\n provider = \"anthropic\"\n api_key = \"k\"\n}"),
-        ("tool", "{\n implements = builtins.http.get\n url = \"u\"\n}"),
+        (
+            "tool",
+            "{\n implements = builtins.http.get\n url = \"u\"\n}",
+        ),
         ("skill", "{\n description = \"d\"\n instructions = \"i\"\n}"),
         ("agent", "{\n model = models.m.x\n personality = \"p\"\n}"),
         ("memory", "{ description = \"d\" }"),
@@ -387,8 +456,14 @@ agent "a" {
     let (_, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     let found = errors(&reports);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("a.hcl:9:9 error mission-name"), "{found:?}");
-    assert!(found[0].contains("the global one is in a.hcl:2"), "{found:?}");
+    assert!(
+        found[0].starts_with("a.hcl:9:9 error mission-name"),
+        "{found:?}"
+    );
+    assert!(
+        found[0].contains("the global one is in a.hcl:2"),
+        "{found:?}"
+    );
     let agent = "  agent \"worker\" {\n    model = models.m.x\n    personality = \"p\"\n  }\n";
     assert_error(
         &format!("{agent}{TASK}"),
@@ -441,11 +516,14 @@ fn scoped_names_are_independent() {
     );
     // It is listed once, although it is named and implicit.
     assert_eq!(project.agents[1].skills, ["own".into()]);
-    let other = "agent \"c\" {\n model = models.m.x\n personality = \"p\"\n skills = [skills.own]\n}\n";
+    let other =
+        "agent \"c\" {\n model = models.m.x\n personality = \"p\"\n skills = [skills.own]\n}\n";
     let (_, reports) = read(&[("base.hcl", BASE), ("a.hcl", &text), ("c.hcl", other)]);
     let found = errors(&reports);
     assert!(
-        found.len() == 1 && found[0].starts_with("c.hcl:4:12") && found[0].contains("unknown skill"),
+        found.len() == 1
+            && found[0].starts_with("c.hcl:4:12")
+            && found[0].contains("unknown skill"),
         "{found:?}"
     );
 }
@@ -488,29 +566,79 @@ mission "known_one_m" {
   task "t" { objective = "o" }
 }
 "#;
-    let agent = |line: &str| {
-        format!("agent \"a\" {{\n  personality = \"p\"\n{line}\n}}\n")
-    };
+    let agent = |line: &str| format!("agent \"a\" {{\n  personality = \"p\"\n{line}\n}}\n");
     let with_model = |line: &str| agent(&format!("  model = models.m.x\n  {line}"));
     let in_mission = |items: &str| {
         format!(
             "mission \"x\" {{\n  commander {{ model = models.m.x }}\n  agents = [agents.worker]\n  input \"known_one\" {{ type = \"string\" }}\n  dataset \"known_one\" {{ description = \"d\" }}\n  task \"known_one\" {{ objective = \"o\" }}\n{items}\n}}\n"
         )
     };
-    let task = |line: &str| in_mission(&format!("  task \"t\" {{\n    objective = \"o\"\n    {line}\n  }}"));
+    let task = |line: &str| {
+        in_mission(&format!(
+            "  task \"t\" {{\n    objective = \"o\"\n    {line}\n  }}"
+        ))
+    };
     let table = [
-        (agent("  model = models.known_on.x"), "unknown model `models.known_on.x`", "`known_one`"),
-        (with_model("tools = [builtins.http.gte]"), "builtins.http.gte", "`get`"),
-        (with_model("tools = [builtins.htp.get]"), "builtins.htp.get", "`http`"),
-        (with_model("tools = [plugins.known_on.x]"), "unknown plugin", "`known_one`"),
-        (with_model("tools = [mcp.known_on.x]"), "unknown server", "`known_one`"),
-        (with_model("tools = [tools.known_on]"), "unknown tool", "`known_one`"),
-        (with_model("skills = [skills.known_on]"), "unknown skill", "`known_one`"),
-        (task("agents = [agents.known_on]"), "unknown agent", "`known_one`"),
-        (task("depends_on = [tasks.known_on]"), "unknown task", "`known_one`"),
-        (task("packets = [packets.known_on]"), "unknown packet", "`known_one`"),
-        (task("iterator { dataset = datasets.known_on }"), "unknown dataset", "`known_one`"),
-        (in_mission("  memories = [memories.known_on]"), "unknown memory", "`known_one`"),
+        (
+            agent("  model = models.known_on.x"),
+            "unknown model `models.known_on.x`",
+            "`known_one`",
+        ),
+        (
+            with_model("tools = [builtins.http.gte]"),
+            "builtins.http.gte",
+            "`get`",
+        ),
+        (
+            with_model("tools = [builtins.htp.get]"),
+            "builtins.htp.get",
+            "`http`",
+        ),
+        (
+            with_model("tools = [plugins.known_on.x]"),
+            "unknown plugin",
+            "`known_one`",
+        ),
+        (
+            with_model("tools = [mcp.known_on.x]"),
+            "unknown server",
+            "`known_one`",
+        ),
+        (
+            with_model("tools = [tools.known_on]"),
+            "unknown tool",
+            "`known_one`",
+        ),
+        (
+            with_model("skills = [skills.known_on]"),
+            "unknown skill",
+            "`known_one`",
+        ),
+        (
+            task("agents = [agents.known_on]"),
+            "unknown agent",
+            "`known_one`",
+        ),
+        (
+            task("depends_on = [tasks.known_on]"),
+            "unknown task",
+            "`known_one`",
+        ),
+        (
+            task("packets = [packets.known_on]"),
+            "unknown packet",
+            "`known_one`",
+        ),
+        (
+            task("iterator { dataset = datasets.known_on }"),
+            "unknown dataset",
+            "`known_one`",
+        ),
+        (
+            in_mission("  memories = [memories.known_on]"),
+            "unknown memory",
+            "`known_one`",
+        ),
         (
             in_mission("  task \"t\" { objective = \"${inputs.known_on}\" }"),
             "unknown input",
@@ -533,7 +661,12 @@ mission "known_one_m" {
         ),
     ];
     for (text, message, near) in table {
-        let files = [("base.hcl", BASE), ("d.hcl", defined), ("x.hcl", &*text), ("kb/a", "")];
+        let files = [
+            ("base.hcl", BASE),
+            ("d.hcl", defined),
+            ("x.hcl", &*text),
+            ("kb/a", ""),
+        ];
         let (_, reports) = read(&files);
         let found: Vec<String> = errors(&reports)
             .into_iter()
@@ -575,7 +708,9 @@ fn unknown_words_are_errors_in_every_block() {
                 let (_, reports) = read(&[("a.hcl", &text)]);
                 let found = errors(&reports);
                 assert!(
-                    found.iter().any(|one| one.contains("mission-key") && one.contains("`zzqq`")),
+                    found
+                        .iter()
+                        .any(|one| one.contains("mission-key") && one.contains("`zzqq`")),
                     "{text}: {found:#?}"
                 );
                 *seen += 1;
@@ -634,7 +769,11 @@ mission "Dev'y" {
     assert_eq!(errors(&reports), Vec::<String>::new());
     let warnings = lines(&reports);
     assert_eq!(warnings.len(), 8, "{warnings:#?}");
-    assert!(warnings.iter().all(|one| one.contains("Squadron refuses the name")));
+    assert!(
+        warnings
+            .iter()
+            .all(|one| one.contains("Squadron refuses the name"))
+    );
     let mission = project.mission("Dev'y").unwrap();
     assert_eq!(mission.agents, ["Quality Assurance".into()]);
     assert_eq!(mission.tasks[1].depends_on, ["First One".into()]);
@@ -646,7 +785,11 @@ fn all_expands_sorted_and_without_doubles() {
     let text = "mcp \"s\" { command = \"x\" }\nagent \"a\" {\n model = models.m.x\n personality = \"p\"\n tools = [builtins.http.post, builtins.http.all, builtins.http.get, mcp.s.all, mcp.s.all, plugins.replaced.all]\n}\n";
     let (project, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     assert_eq!(lines(&reports), Vec::<String>::new());
-    let tools: Vec<String> = project.agents[0].tools.iter().map(ToString::to_string).collect();
+    let tools: Vec<String> = project.agents[0]
+        .tools
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         tools,
         [
@@ -692,7 +835,13 @@ fn secrets_may_not_be_in_texts_for_models() {
         assert!(found.contains("mission-secret"), "{items}: {found}");
     }
     let protected = "  input \"i\" {\n    type = \"string\"\n    protected = true\n    value = vars.token\n  }\n  task \"t\" { objective = \"${inputs.i}\" }";
-    assert_error(protected, 9, "mission-secret", "protected input `inputs.i`", "tools only");
+    assert_error(
+        protected,
+        9,
+        "mission-secret",
+        "protected input `inputs.i`",
+        "tools only",
+    );
 }
 
 /// The value of a secret is not even asked for.
@@ -720,7 +869,10 @@ mcp "s" {
     assert_eq!(asked.into_inner(), ["key", "team"]);
     let headers = &project.tools[0].parameters[1].1;
     assert_eq!(inputs::needs(headers), ["vars.token"]);
-    assert_eq!(inputs::needs(&project.tools[0].parameters[0].1), ["inputs.city"]);
+    assert_eq!(
+        inputs::needs(&project.tools[0].parameters[0].1),
+        ["inputs.city"]
+    );
     let stored = serde_json::to_string(&project).unwrap();
     assert!(!stored.contains("canary"), "{stored}");
     let again: MissionProject = serde_json::from_str(&stored).unwrap();
@@ -733,15 +885,27 @@ fn variables_come_from_outside_then_from_defaults() {
     let set = |name: &str| (name == "outside" || name == "key").then(|| format!("set-{name}"));
     let (project, reports) = read_with(&[("base.hcl", BASE), ("a.hcl", text)], &set);
     assert_eq!(lines(&reports), Vec::<String>::new());
-    assert_eq!(project.skills[0].description, Value::Text("set-key set-outside".into()));
-    assert_eq!(inputs::needs(&project.skills[0].instructions), ["vars.team"]);
+    assert_eq!(
+        project.skills[0].description,
+        Value::Text("set-key set-outside".into())
+    );
+    assert_eq!(
+        inputs::needs(&project.skills[0].instructions),
+        ["vars.team"]
+    );
     let (_, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     let found = errors(&reports);
-    assert!(found.len() == 1 && found[0].contains("unknown variable `vars.outside`"), "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].contains("unknown variable `vars.outside`"),
+        "{found:?}"
+    );
     let secret = "variable \"s\" {\n  secret = true\n  default = \"x\"\n}\n";
     let (_, reports) = read(&[("a.hcl", secret)]);
     let found = errors(&reports);
-    assert!(found.len() == 1 && found[0].contains("PROWESS_VAR_S"), "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].contains("PROWESS_VAR_S"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -787,7 +951,10 @@ fn rules_about_routes_have_one_finding_each() {
         ),
         (two("send_to = [tasks.a]", ""), "starts itself"),
         (two("send_to = [tasks.b, tasks.b]", ""), "given twice"),
-        (two(&format!("router {{\n {route}{route} }}"), ""), "given twice"),
+        (
+            two(&format!("router {{\n {route}{route} }}"), ""),
+            "given twice",
+        ),
         (
             format!(
                 "{}  task \"c\" {{\n    objective = \"o\"\n    depends_on = [tasks.b]\n  }}\n",
@@ -806,14 +973,19 @@ fn rules_about_routes_have_one_finding_each() {
             format!(
                 "  dataset \"d\" {{ description = \"d\" }}\n{}",
                 two(
-                    &format!("iterator {{\n dataset = datasets.d\n parallel = true\n }}\n router {{\n {route} }}"),
+                    &format!(
+                        "iterator {{\n dataset = datasets.d\n parallel = true\n }}\n router {{\n {route} }}"
+                    ),
                     ""
                 )
             ),
             "cannot have a `router`",
         ),
         (
-            two("router {\n route {\n target = tasks.b\n condition = \"\"\n }\n }", ""),
+            two(
+                "router {\n route {\n target = tasks.b\n condition = \"\"\n }\n }",
+                "",
+            ),
             "`condition` is empty",
         ),
     ];
@@ -838,7 +1010,8 @@ fn redundant_dependency_is_a_warning_with_a_fix() {
     };
     assert_eq!(finding.severity, Severity::Warning);
     let fix = finding.fix.as_ref().unwrap();
-    let (fixed, _) = prowess_diag::fix::apply_named(report.text(), [(finding.rule, fix)].into_iter());
+    let (fixed, _) =
+        prowess_diag::fix::apply_named(report.text(), [(finding.rule, fix)].into_iter());
     assert!(fixed.contains("depends_on = [tasks.b]"), "{fixed}");
     // A diamond is fine.
     let diamond = "  task \"a\" { objective = \"o\" }\n  task \"b\" {\n objective = \"o\"\n depends_on = [tasks.a]\n }\n  task \"c\" {\n objective = \"o\"\n depends_on = [tasks.a]\n }\n  task \"d\" {\n objective = \"o\"\n depends_on = [tasks.b, tasks.c]\n }";
@@ -856,7 +1029,13 @@ fn iterators_are_checked() {
         lines(&mission(&task("parallel = true", "${item.name}")).1),
         Vec::<String>::new()
     );
-    assert_error(&task("", "${item.name}"), 8, "mission-reference", "parallel = true", "one by one");
+    assert_error(
+        &task("", "${item.name}"),
+        8,
+        "mission-reference",
+        "parallel = true",
+        "one by one",
+    );
     assert_error(
         "  task \"t\" { objective = \"${item.name}\" }",
         4,
@@ -871,8 +1050,18 @@ fn iterators_are_checked() {
         "unknown field `item.nam`",
         "did you mean `name`?",
     );
-    for name in ["concurrency_limit = 2", "start_delay = 5", "smoketest = true"] {
-        assert_error(&task(name, "o"), 11, "mission-value", "needs `parallel = true`", "add");
+    for name in [
+        "concurrency_limit = 2",
+        "start_delay = 5",
+        "smoketest = true",
+    ] {
+        assert_error(
+            &task(name, "o"),
+            11,
+            "mission-value",
+            "needs `parallel = true`",
+            "add",
+        );
     }
     assert_error(
         &task("parallel = true\nconcurrency_limit = 0", "o"),
@@ -887,7 +1076,13 @@ fn iterators_are_checked() {
         )
     };
     assert_eq!(lines(&mission(&bound("list")).1), Vec::<String>::new());
-    assert_error(&bound("string"), 5, "mission-value", "is a string, not a list", "list");
+    assert_error(
+        &bound("string"),
+        5,
+        "mission-value",
+        "is a string, not a list",
+        "list",
+    );
 }
 
 #[test]
@@ -922,16 +1117,29 @@ fn inputs_are_checked_and_converted() {
     let mission = &project.missions[0];
     assert_eq!(mission.missing_inputs(&[]), ["topic", "count", "tags"]);
     let near = Some("topic".into());
-    assert_eq!(mission.parse_input("topci", "x"), Err(InputFault::Unknown { near }));
-    assert!(matches!(mission.parse_input("count", "x"), Err(InputFault::Type(_))));
-    assert!(matches!(mission.parse_input("tags", "a"), Err(InputFault::Type(_))));
+    assert_eq!(
+        mission.parse_input("topci", "x"),
+        Err(InputFault::Unknown { near })
+    );
+    assert!(matches!(
+        mission.parse_input("count", "x"),
+        Err(InputFault::Type(_))
+    ));
+    assert!(matches!(
+        mission.parse_input("tags", "a"),
+        Err(InputFault::Type(_))
+    ));
     let text = |name: &str, text: &str| (name.to_owned(), mission.parse_input(name, text).unwrap());
     let some = [text("topic", "${vars.token} %{ if }"), text("count", "3")];
     let task = &mission.tasks[0];
     let values = mission.input_values(&some);
     let filled = task.objective_with(Some(&values), None).unwrap();
     assert_eq!(inputs::needs(&filled), ["inputs.tags"]);
-    let all = [some[0].clone(), some[1].clone(), text("tags", "[\"a\", \"b\"]")];
+    let all = [
+        some[0].clone(),
+        some[1].clone(),
+        text("tags", "[\"a\", \"b\"]"),
+    ];
     let values = mission.input_values(&all);
     let filled = task.objective_with(Some(&values), None).unwrap();
     assert_eq!(
@@ -939,7 +1147,10 @@ fn inputs_are_checked_and_converted() {
         Value::Text("${vars.token} %{ if } 3 [\"a\",\"b\"] false".into())
     );
     let tags = from_json(&serde_json::json!([1]));
-    assert!(matches!(mission.check_input("tags", &tags), Err(InputFault::Type(_))));
+    assert!(matches!(
+        mission.check_input("tags", &tags),
+        Err(InputFault::Type(_))
+    ));
 }
 
 #[test]
@@ -969,8 +1180,14 @@ fn schedules_are_checked() {
         ("at = []", "no times"),
         ("at = \"09:00\"", "a list of texts"),
         ("at = [\"09:00\"]\nweekdays = [\"someday\"]", "unknown day"),
-        ("every = \"1h\"\ntimezone = \"Not/A/Zone\"", "unknown time zone"),
-        ("cron = \"0 9 * * *\"\nweekdays = [\"mon\"]", "cannot be used with `cron`"),
+        (
+            "every = \"1h\"\ntimezone = \"Not/A/Zone\"",
+            "unknown time zone",
+        ),
+        (
+            "cron = \"0 9 * * *\"\nweekdays = [\"mon\"]",
+            "cannot be used with `cron`",
+        ),
         ("cron = \"0 9 * *\"", "5 fields, not 4"),
         ("cron = \"60 9 * * *\"", "not between 0 and 59"),
         ("cron = \"0 9 * * fry\"", "not a field"),
@@ -1115,14 +1332,20 @@ fn budgets_triggers_and_limits_are_checked() {
         ("budget { dollars = \"many\" }", "not a number"),
         ("max_parallel = 0", "at least 1"),
         ("scratchpad = \"perhaps\"", "not `true` or `false`"),
-        ("trigger { webhook_path = \"x\" }", "not the path of a web hook"),
+        (
+            "trigger { webhook_path = \"x\" }",
+            "not the path of a web hook",
+        ),
         ("trigger { }\n  trigger { }", "only one `trigger`"),
         ("memory { description = \"\" }", "`description` is empty"),
         ("agents = []", ""),
     ] {
         let (_, reports) = mission(&format!("  {items}\n{TASK}"));
         let found = errors(&reports);
-        assert!(found.len() == 1 && found[0].contains(message), "{items}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].contains(message),
+            "{items}: {found:#?}"
+        );
     }
     let other = "mission \"y\" {\n  commander { model = models.m.x }\n  agents = [agents.worker]\n  trigger { webhook_path = \"/x\" }\n  task \"t\" { objective = \"o\" }\n}\nmission \"x\" {\n  commander { model = models.m.x }\n  agents = [agents.worker]\n  trigger { }\n  task \"t\" { objective = \"o\" }\n}\n";
     let (_, reports) = read(&[("base.hcl", BASE), ("a.hcl", other)]);
@@ -1144,20 +1367,45 @@ fn unsupported_features_are_named() {
     let plugin = "plugin \"p\" {\n source = \"github.com/x/y\"\n version = \"v1.0.0\"\n}";
     let npm = "mcp \"s\" {\n source = \"npm:@x/y\"\n version = \"1.0.0\"\n}";
     let table = [
-        (used(plugin, "plugins.p.x"), "error", 1, "[missions.plugins]"),
+        (
+            used(plugin, "plugins.p.x"),
+            "error",
+            1,
+            "[missions.plugins]",
+        ),
         (plugin.to_owned(), "note", 1, "[missions.plugins]"),
         (used(npm, "mcp.s.x"), "error", 2, "\"@x/y@1.0.0\""),
         (npm.to_owned(), "note", 2, "npx"),
-        ("gateway \"g\" { version = \"local\" }".to_owned(), "warning", 1, "questions"),
+        (
+            "gateway \"g\" { version = \"local\" }".to_owned(),
+            "warning",
+            1,
+            "questions",
+        ),
         (
             "command_center {\n url = \"ws://x\"\n instance_name = \"i\"\n}".to_owned(),
             "warning",
             1,
             "mission list",
         ),
-        ("mcp_host { enabled = true }".to_owned(), "warning", 1, "prowess mcp"),
-        ("storage { backend = \"postgres\" }".to_owned(), "warning", 1, "SQLite"),
-        ("vault { provider = \"keychain\" }".to_owned(), "warning", 1, "PROWESS_VAR_NAME"),
+        (
+            "mcp_host { enabled = true }".to_owned(),
+            "warning",
+            1,
+            "prowess mcp",
+        ),
+        (
+            "storage { backend = \"postgres\" }".to_owned(),
+            "warning",
+            1,
+            "SQLite",
+        ),
+        (
+            "vault { provider = \"keychain\" }".to_owned(),
+            "warning",
+            1,
+            "PROWESS_VAR_NAME",
+        ),
     ];
     for (text, severity, line, help) in table {
         let (_, reports) = read(&[("base.hcl", BASE), ("a.hcl", &format!("{text}\n"))]);
@@ -1166,7 +1414,10 @@ fn unsupported_features_are_named() {
             panic!("{text}: {found:#?}")
         };
         assert!(only.starts_with(&format!("a.hcl:{line}:")), "{only}");
-        assert!(only.contains(&format!(" {severity} mission-unsupported: ")), "{only}");
+        assert!(
+            only.contains(&format!(" {severity} mission-unsupported: ")),
+            "{only}"
+        );
         assert!(only.contains(help), "{only}");
     }
     let (_, reports) = read(&[("a.hcl", "plugin \"replaced\" { version = \"local\" }\n")]);
@@ -1177,36 +1428,82 @@ fn unsupported_features_are_named() {
 fn servers_plugins_models_and_packets_are_checked() {
     for (text, message) in [
         ("mcp \"s\" { }", "needs `command` or `url`"),
-        ("mcp \"s\" {\n command = \"x\"\n url = \"https://x\"\n}", "exclude each other"),
+        (
+            "mcp \"s\" {\n command = \"x\"\n url = \"https://x\"\n}",
+            "exclude each other",
+        ),
         ("mcp \"s\" { source = \"npm:x\" }", "needs `version`"),
-        ("mcp \"s\" {\n url = \"https://x\"\n args = []\n}", "`args` cannot be used with `url`"),
-        ("mcp \"s\" {\n command = \"x\"\n headers = {}\n}", "cannot be used with `command`"),
+        (
+            "mcp \"s\" {\n url = \"https://x\"\n args = []\n}",
+            "`args` cannot be used with `url`",
+        ),
+        (
+            "mcp \"s\" {\n command = \"x\"\n headers = {}\n}",
+            "cannot be used with `command`",
+        ),
         ("mcp \"s\" { url = \"x\" }", "not a web address"),
-        ("plugin \"p\" {\n source = \"/x\"\n version = \"local\"\n}", "is absolute"),
-        ("plugin \"p\" {\n source = \"../x\"\n version = \"local\"\n}", "outside the project"),
-        ("plugin \"p\" {\n source = \"./x\"\n version = \"v1.0.0\"\n}", "version `local`"),
-        ("plugin \"p\" {\n source = \"github.com/x/y\"\n version = \"new\"\n}", "not a version"),
-        ("plugin \"http\" { version = \"local\" }", "not a name for a plugin"),
+        (
+            "plugin \"p\" {\n source = \"/x\"\n version = \"local\"\n}",
+            "is absolute",
+        ),
+        (
+            "plugin \"p\" {\n source = \"../x\"\n version = \"local\"\n}",
+            "outside the project",
+        ),
+        (
+            "plugin \"p\" {\n source = \"./x\"\n version = \"v1.0.0\"\n}",
+            "version `local`",
+        ),
+        (
+            "plugin \"p\" {\n source = \"github.com/x/y\"\n version = \"new\"\n}",
+            "not a version",
+        ),
+        (
+            "plugin \"http\" { version = \"local\" }",
+            "not a name for a plugin",
+        ),
         ("plugin \"p\" { }", "has no `version`"),
-        ("model \"n\" {\n provider = \"llama\"\n api_key = \"k\"\n}", "unknown provider"),
+        (
+            "model \"n\" {\n provider = \"llama\"\n api_key = \"k\"\n}",
+            "unknown provider",
+        ),
         ("model \"n\" { provider = \"openai\" }", "needs `api_key`"),
-        ("model \"n\" {\n provider = \"ollama\"\n base_url = \"u\"\n}", "needs `aliases`"),
+        (
+            "model \"n\" {\n provider = \"ollama\"\n base_url = \"u\"\n}",
+            "needs `aliases`",
+        ),
         ("packet \"k\" { path = \"./missing\" }", "does not exist"),
         ("packet \"k\" { path = \"../kb\" }", "outside the project"),
         ("packet \"k\" { path = \".\" }", "the project itself"),
         ("packet \"k\" { path = \"kb/a.md\" }", "not a folder"),
-        ("memory \"scratchpad\" { description = \"d\" }", "not a name for a memory"),
-        ("memory \"n\" {\n description = \"d\"\n path = \"x\"\n}", "`path` is an old name"),
-        ("agent \"a\" {\n model = models.m.x\n personality = \"p\"\n reasoning = \"extreme\"\n}", "`reasoning`"),
+        (
+            "memory \"scratchpad\" { description = \"d\" }",
+            "not a name for a memory",
+        ),
+        (
+            "memory \"n\" {\n description = \"d\"\n path = \"x\"\n}",
+            "`path` is an old name",
+        ),
+        (
+            "agent \"a\" {\n model = models.m.x\n personality = \"p\"\n reasoning = \"extreme\"\n}",
+            "`reasoning`",
+        ),
         (
             "agent \"a\" {\n model = models.m.x\n personality = \"p\"\n pruning {\n prune_on = 5\n prune_to = 5\n }\n}",
             "less than `prune_on`",
         ),
     ] {
-        let files = [("base.hcl", BASE), ("a.hcl", &*format!("{text}\n")), ("kb/a.md", "")];
+        let files = [
+            ("base.hcl", BASE),
+            ("a.hcl", &*format!("{text}\n")),
+            ("kb/a.md", ""),
+        ];
         let (_, reports) = read(&files);
         let found = errors(&reports);
-        assert!(found.len() == 1 && found[0].contains(message), "{text}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].contains(message),
+            "{text}: {found:#?}"
+        );
     }
 }
 
@@ -1230,7 +1527,10 @@ fn skill_can_be_a_folder() {
         ),
     ]);
     assert_eq!(lines(&reports), Vec::<String>::new());
-    assert_eq!(project.skills[0].description, Value::Text("Does it.".into()));
+    assert_eq!(
+        project.skills[0].description,
+        Value::Text("Does it.".into())
+    );
     assert_eq!(project.skills[0].instructions, Value::Text("Do it.".into()));
 }
 
@@ -1239,14 +1539,29 @@ fn faults_of_skills_have_one_finding_each() {
     for (body, message) in [
         ("instructions = \"i\"", "`skill` has no `description`"),
         ("description = \"d\"", "`skill` has no `instructions`"),
-        ("description = \"\"\n instructions = \"i\"", "`description` is empty"),
-        ("description = \"d\"\n instructions = \" \"", "`instructions` is empty"),
-        ("description = \"d\"\n instructions = \"i\"\n color = 1", "unknown attribute `color`"),
-        ("description = \"d\"\n instructions = \"i\"\n tools = [tools.no]", "unknown tool"),
+        (
+            "description = \"\"\n instructions = \"i\"",
+            "`description` is empty",
+        ),
+        (
+            "description = \"d\"\n instructions = \" \"",
+            "`instructions` is empty",
+        ),
+        (
+            "description = \"d\"\n instructions = \"i\"\n color = 1",
+            "unknown attribute `color`",
+        ),
+        (
+            "description = \"d\"\n instructions = \"i\"\n tools = [tools.no]",
+            "unknown tool",
+        ),
     ] {
         let (_, reports) = read(&[("a.hcl", &format!("skill \"s\" {{\n {body}\n}}\n"))]);
         let found = lines(&reports);
-        assert!(found.len() == 1 && found[0].contains(message), "{body}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].contains(message),
+            "{body}: {found:#?}"
+        );
     }
 }
 
@@ -1255,7 +1570,10 @@ fn role_is_the_description_of_an_agent() {
     let text = "agent \"a\" {\n model = models.m.x\n personality = \"Calm. Slow.\"\n role = \"Writes letters\"\n}\n";
     let (project, reports) = read(&[("base.hcl", BASE), ("a.hcl", text)]);
     let found = lines(&reports);
-    assert!(found.len() == 1 && found[0].contains("note mission-ignored"), "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].contains("note mission-ignored"),
+        "{found:?}"
+    );
     assert_eq!(project.agents[0].description(), Some("Writes letters"));
 }
 
@@ -1286,7 +1604,10 @@ fn large_input_is_bounded() {
     let loops = loops.replace("in l", "in [1,2,3,4,5,6,7,8,9,10]");
     for text in [
         format!("skill \"s\" {{\n description = {{\n{keys}}}\n}}\n"),
-        format!("skill \"s\" {{\n description = {}\n}}\n", "[".repeat(100_000)),
+        format!(
+            "skill \"s\" {{\n description = {}\n}}\n",
+            "[".repeat(100_000)
+        ),
         format!("skill \"s\" {{\n description = \"${{{loops}}}\"\n instructions = \"i\"\n}}\n"),
         "agent {".repeat(50_000),
     ] {
