@@ -210,7 +210,7 @@ fn server_can_replace_a_plugin() {
     let settings = "[missions.plugins]\nplaywright = \"browser\"\ntranslator = \"words\"\n";
     world.file(".agents/prowess.toml", settings);
     assert_eq!(world.run(&["mission", "plan"]).code, 1);
-    world.file("~/.config/prowess/config.toml", settings);
+    world.file("~/config.toml", settings);
     let plan = plan(&world, &[], 0);
     let skill = named(&plan["skills"], "web_scraping");
     assert_eq!(
@@ -568,7 +568,7 @@ fn list_shows_missions_and_counts_findings() {
     world.file("m.hcl", format!("{RESEARCH}\nmodle \"x\" {{\n}}\n"));
     let output = world.run(&["mission", "list"]).expect(0);
     assert!(output.stdout.contains("research"), "{}", output.stdout);
-    assert!(output.stdout.contains("m.hcl:15"), "{}", output.stdout);
+    assert!(output.stdout.contains("m.hcl:14"), "{}", output.stdout);
     assert!(
         output
             .stderr
