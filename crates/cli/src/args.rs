@@ -70,8 +70,7 @@ Manage:
   help [COMMAND|TOPIC]     Show help for a command or topic
 
 Options:
-  -q, --quiet...           Use quiet output (`-qq` for none)
-  -v, --verbose...         Use verbose output (`-vv` for more)
+  -q, -v                   Use quiet or verbose output (`-qq`, `-vv` for more)
       --skills-dir <DIR>   Also search this folder (can be repeated)
   -V, --version            Print the version
 

@@ -24,7 +24,7 @@ fn blocks(bytes: usize) -> String {
     let mut number = 0;
     while text.len() < bytes {
         text.push_str(&format!(
-            "agent \"a{number}\" {{\n  model       = models.m.x\n  personality = \"Works with care.\"\n  tools       = [builtins.http.get, builtins.http.post]\n\n  skill \"s{number}\" {{\n    description  = \"Load when needed\"\n    instructions = <<-EOT\n      Read the notes, then compare them.\n      Write down what differs, line after line.\n    EOT\n  }}\n}}\n\nmission \"m{number}\" {{\n  commander {{ model = models.m.x }}\n  agents = [agents.a{number}]\n\n  input \"topic\" {{ type = \"string\" }}\n\n  task \"first\" {{ objective = \"Look at ${{inputs.topic}}\" }}\n  task \"second\" {{\n    objective  = \"Write it down\"\n    depends_on = [tasks.first]\n    output     = {{ text = string(\"The text\", true) }}\n  }}\n}}\n\n"
+            "agent \"a{number}\" {{\n  model       = models.m.claude_opus_4\n  personality = \"Works with care.\"\n  tools       = [builtins.http.get, builtins.http.post]\n\n  skill \"s{number}\" {{\n    description  = \"Load when needed\"\n    instructions = <<-EOT\n      Read the notes, then compare them.\n      Write down what differs, line after line.\n    EOT\n  }}\n}}\n\nmission \"m{number}\" {{\n  commander {{ model = models.m.claude_opus_4 }}\n  agents = [agents.a{number}]\n\n  input \"topic\" {{ type = \"string\" }}\n\n  task \"first\" {{ objective = \"Look at ${{inputs.topic}}\" }}\n  task \"second\" {{\n    objective  = \"Write it down\"\n    depends_on = [tasks.first]\n    output     = {{ text = string(\"The text\", true) }}\n  }}\n}}\n\n"
         ));
         number += 1;
     }
@@ -44,7 +44,7 @@ fn skills(count: usize) -> String {
         .map(|at| format!("skills.s{at}"))
         .collect();
     text.push_str(&format!(
-        "agent \"a\" {{\n  model = models.m.x\n  personality = \"p\"\n  skills = [{}]\n}}\n",
+        "agent \"a\" {{\n  model = models.m.claude_opus_4\n  personality = \"p\"\n  skills = [{}]\n}}\n",
         list.join(", ")
     ));
     text

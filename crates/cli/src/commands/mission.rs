@@ -28,7 +28,7 @@ use crate::{targets, visible_skills};
     after_help = "\
 Examples:
   prowess mission list                    list the missions of this project
-  prowess mission plan                    check them, and show what they would do
+  prowess mission plan                    check them and show what they would do
   prowess mission graph research          draw the tasks of a mission"
 )]
 pub(crate) struct MissionArgs {
@@ -561,9 +561,9 @@ fn list(
     let serious = serious.filter(|one| one.severity > Severity::Note).count();
     if serious > 0 {
         let findings = wording::count(serious, "finding");
-        let folder = targets::plain(&read.root, environment);
-        let folder = if folder.is_empty() { "." } else { &folder };
-        let command = wording::command(["prowess", "mission", "plan", folder]);
+        let typed = args.path.as_ref().map(|path| path.display().to_string());
+        let words = ["prowess", "mission", "plan"].map(str::to_owned);
+        let command = wording::command(words.into_iter().chain(typed));
         printer.warn(&format!("{findings} in the mission files; run {command}"));
     }
     Ok(Exit::Done)

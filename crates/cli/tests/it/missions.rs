@@ -35,7 +35,7 @@ mission "research" {
 }
 "#;
 
-const MODELS: &str = "model \"anthropic\" {\n  provider = \"anthropic\"\n  api_key  = vars.key\n}\nvariable \"key\" { secret = true }\n";
+const MODELS: &str = "model \"anthropic\" {\n  provider = \"anthropic\"\n  api_key  = vars.key\n  aliases  = { sonnet = \"claude-sonnet-4\" }\n}\nvariable \"key\" { secret = true }\n";
 
 /// Returns a project of a model, an agent and this mission.
 fn project(items: &str) -> World {
@@ -479,7 +479,7 @@ fn variables_of_the_environment_are_used() {
     assert_eq!(objective(Some("theirs")), "For theirs");
 }
 
-/// A link that leads out of the project is not read.
+/// A link to a file outside of the project is not read.
 #[test]
 fn load_does_not_leave_the_project() {
     let world = World::new();
@@ -524,7 +524,7 @@ fn planning_starts_no_process_and_opens_no_connection() {
     world.file(
         "servers.hcl",
         format!(
-            "mcp \"local\" {{ command = \"{}\" }}\nmcp \"remote\" {{ url = \"http://127.0.0.1:{port}/\" }}\nmcp \"npm\" {{\n  source = \"npm:x\"\n  version = \"1.0.0\"\n}}\nagent \"user\" {{\n  model = models.anthropic.x\n  personality = \"p\"\n  tools = [mcp.local.all, mcp.remote.all]\n}}\n",
+            "mcp \"local\" {{ command = \"{}\" }}\nmcp \"remote\" {{ url = \"http://127.0.0.1:{port}/\" }}\nmcp \"npm\" {{\n  source = \"npm:x\"\n  version = \"1.0.0\"\n}}\nagent \"user\" {{\n  model = models.anthropic.sonnet\n  personality = \"p\"\n  tools = [mcp.local.all, mcp.remote.all]\n}}\n",
             script.display()
         ),
     );
@@ -572,7 +572,7 @@ fn list_shows_missions_and_counts_findings() {
     assert!(
         output
             .stderr
-            .contains("1 finding in the mission files; run `prowess mission plan .`"),
+            .contains("1 finding in the mission files; run `prowess mission plan`"),
         "{}",
         output.stderr
     );

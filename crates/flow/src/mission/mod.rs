@@ -138,7 +138,7 @@ pub(crate) mod rules {
     pub(crate) const KEY: AgentRule = error("mission-key", "a block or attribute is unknown");
     /// A value is missing or invalid.
     pub(crate) const VALUE: AgentRule = error("mission-value", "a value is missing or invalid");
-    /// A reference leads to no definition.
+    /// A reference has no definition.
     pub(crate) const REFERENCE: AgentRule =
         error("mission-reference", "a reference has no definition");
     /// A path cannot be used.

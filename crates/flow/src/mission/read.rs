@@ -383,7 +383,13 @@ impl Reader<'_> {
             let span = block.head();
             let (message, help) = match &*block.kind.text {
                 "gateway" => {
-                    self.known_text(file, block, "version");
+                    if let Some((version, span)) = self.known_text(file, block, "version")
+                        && !is_version(&version)
+                    {
+                        let message = format!("`{}` is not a version", shown(&version));
+                        let help = "write a version such as `v1.2.3`, or `local`";
+                        self.report(file, rules::VALUE, span, message, help);
+                    }
                     self.settings_of(file, block);
                     (
                         "`gateway` has no effect here",
@@ -420,6 +426,12 @@ impl Reader<'_> {
                     self.text(file, block, "conn_string", Context::PROGRAM);
                     match backend.as_ref().map(|(text, span)| (&**text, *span)) {
                         None | Some(("sqlite", _)) => continue,
+                        Some(("postgres", span)) if block.attribute("conn_string").is_none() => {
+                            let message = "`storage` with `postgres` needs `conn_string`";
+                            let help = "write `sqlite`";
+                            self.report(file, rules::VALUE, span, message, help);
+                            continue;
+                        }
                         Some(("postgres", _)) => (
                             "`storage` with `postgres` has no effect here",
                             "Prowess keeps its records in SQLite; remove the block",
@@ -561,11 +573,20 @@ impl Reader<'_> {
             }
         }
         let (name, name_span) = self.name(block)?;
-        if &*provider == "ollama"
-            && let Some(names) = Rc::get_mut(&mut self.names)
-        {
+        if let Some(names) = Rc::get_mut(&mut self.names) {
             let known = aliases.iter().map(|(name, _)| name.clone()).collect();
-            names.model_names.insert(name.clone(), known);
+            // Another server of the same protocol may have models of any name.
+            let families = match &*provider {
+                "ollama" => Some(&[][..]),
+                _ if base_url.is_some() => None,
+                "anthropic" => Some(&["claude"][..]),
+                "openai" => Some(&["gpt", "chatgpt", "codex", "o1", "o3", "o4", "o5"][..]),
+                "gemini" => Some(&["gemini", "gemma"][..]),
+                _ => None,
+            };
+            if let Some(families) = families {
+                names.model_names.insert(name.clone(), (known, families));
+            }
         }
         Some(ModelBlock {
             name,
@@ -1067,8 +1088,9 @@ impl Reader<'_> {
             self.unknown(file, span, message, model, known, help);
             return None;
         }
-        if let Some(known) = names.model_names.get(model)
+        if let Some((known, families)) = names.model_names.get(model)
             && !known.contains(name)
+            && !families.iter().any(|family| name.starts_with(family))
         {
             let message = format!("unknown model `{text}`");
             let help = format!("add it to `aliases` of the model `{}`", shown(model));

@@ -133,14 +133,17 @@ impl Context<'_> {
     };
 }
 
+/// The aliases of a `model` block, and the beginnings of other names.
+pub(super) type ModelNames = (Vec<Box<str>>, &'static [&'static str]);
+
 /// The names of a project.
 #[derive(Default)]
 pub(super) struct ProjectNames {
     /// Variables, and `true` for secrets.
     pub(super) variables: BTreeMap<Box<str>, bool>,
     pub(super) models: Names,
-    /// The names of models of blocks that have no others.
-    pub(super) model_names: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// The names of the models of a block: its aliases, and how other names begin.
+    pub(super) model_names: BTreeMap<Box<str>, ModelNames>,
     pub(super) tools: Names,
     pub(super) skills: Names,
     pub(super) agents: Names,
@@ -424,7 +427,7 @@ impl<'a> Reader<'a> {
         let known = spec.attributes.iter().map(|one| one.name);
         let known = known.chain(spec.blocks.iter().map(|(one, _)| one.kind));
         let near = suggest::nearest(name, known);
-        self.unknown_word(file, span, message, name, near, spec);
+        self.unknown_word(file, span, message, near, spec);
     }
 
     fn check_block(&mut self, file: usize, spec: &'static BlockSpec, block: &Block) {
@@ -456,7 +459,7 @@ impl<'a> Reader<'a> {
             }
             let known = spec.blocks.iter().map(|(one, _)| one.kind);
             let near = suggest::nearest(kind, known.chain(spec.attributes.iter().map(|a| a.name)));
-            return self.unknown_word(file, span, message, kind, near, spec);
+            return self.unknown_word(file, span, message, near, spec);
         };
         match (inner.has_label, &*block.labels) {
             (true, [label]) => {
@@ -488,7 +491,6 @@ impl<'a> Reader<'a> {
         file: usize,
         span: Span,
         message: String,
-        word: &str,
         near: Option<&str>,
         spec: &BlockSpec,
     ) {
@@ -517,7 +519,6 @@ impl<'a> Reader<'a> {
             let mut known: Vec<&str> = attributes.chain(blocks).collect();
             known.sort_unstable();
             known.dedup();
-            let _ = word;
             let known = wording::all(known.iter().map(|name| format!("`{name}`")));
             finding.help = Some(format!("known here: {known}").into());
         }
@@ -883,7 +884,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Evaluates an attribute that is a number, as it is written. `Ok(None)` if it is not known yet.
+    /// Evaluates an attribute that is a number.
     pub(super) fn number(&mut self, file: usize, block: &Block, name: &str) -> Option<f64> {
         let attribute = block.attribute(name)?;
         let span = attribute.value.span;

@@ -77,7 +77,7 @@ impl Schedule {
         if !self.weekdays.is_empty() && !self.weekdays.contains(&weekday) {
             return Vec::new();
         }
-        // An interval goes on through a change of the clock. A time of the day occurs once a day.
+        // An interval continues through a change of the clock. A time of the day occurs once a day.
         let (minutes, is_interval): (Vec<u16>, bool) = match (&self.times, cron) {
             (ScheduleTimes::At(times), _) => (times.clone(), false),
             (ScheduleTimes::Every(every), _) => {

@@ -89,6 +89,7 @@ variable "team" { }
 model "m" {
   provider = "anthropic"
   api_key  = vars.token
+  aliases  = { sonnet = "claude-sonnet-4", x = "claude-opus-4" }
 }
 agent "worker" {
   model       = models.m.sonnet
@@ -470,7 +471,7 @@ agent "a" {
         4,
         "mission-name",
         "the agent `worker` exists globally too",
-        "base.hcl:9",
+        "base.hcl:10",
     );
 }
 
@@ -748,12 +749,12 @@ skill "Web-Scraping" {
 }
 memory "The Notes" { description = "d" }
 agent "Quality Assurance" {
-  model       = models["My Model"].x
+  model       = models["My Model"].claude_x
   personality = "p"
   skills      = [skills["Web-Scraping"], skills.Web-Scraping]
 }
 mission "Dev'y" {
-  commander { model = models["My Model"].x }
+  commander { model = models["My Model"].claude_x }
   agents   = [agents["Quality Assurance"]]
   memories = [memories["The Notes"]]
   dataset "The Rows" { description = "d" }
@@ -1266,7 +1267,7 @@ fn next_starts_are_exact() {
                 "2026-10-28T02:30:00+01:00",
             ],
         ),
-        // An interval goes on through both changes.
+        // An interval continues through both changes.
         (
             "every = \"30m\"\ntimezone = \"America/Chicago\"",
             "2026-03-08T07:15:00Z",
@@ -1395,7 +1396,7 @@ fn unsupported_features_are_named() {
             "prowess mcp",
         ),
         (
-            "storage { backend = \"postgres\" }".to_owned(),
+            "storage {\n backend = \"postgres\"\n conn_string = vars.token\n}".to_owned(),
             "warning",
             1,
             "SQLite",
@@ -1472,6 +1473,11 @@ fn servers_plugins_models_and_packets_are_checked() {
             "model \"n\" {\n provider = \"ollama\"\n base_url = \"u\"\n}",
             "needs `aliases`",
         ),
+        (
+            "agent \"a\" {\n model = models.m.unknown\n personality = \"p\"\n}",
+            "unknown model",
+        ),
+        ("storage { backend = \"postgres\" }", "needs `conn_string`"),
         ("packet \"k\" { path = \"./missing\" }", "does not exist"),
         ("packet \"k\" { path = \"../kb\" }", "outside the project"),
         ("packet \"k\" { path = \".\" }", "the project itself"),
