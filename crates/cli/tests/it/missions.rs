@@ -624,3 +624,28 @@ fn validate_takes_mission_files_and_fixes_them() {
         .expect(1);
     assert!(output.stdout.contains("did you mean"), "{}", output.stdout);
 }
+
+/// Files that are made to cost time or memory have an answer in time.
+#[test]
+fn hostile_files_are_answered_in_time() {
+    let keys: String = (0..60_000).map(|at| format!("k{at} = 1\n")).collect();
+    let loops = "[for a in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] : ".repeat(10);
+    let text = "x".repeat(1_000);
+    for source in [
+        format!("skill \"s\" {{\n  description = {{\n{keys}}}\n}}\n"),
+        format!("skill \"s\" {{\n  description = {}\n", "[".repeat(100_000)),
+        format!(
+            "skill \"s\" {{\n  instructions = \"i\"\n  description = \"${{{loops}\"{text}\"{}}}\"\n}}\n",
+            "]".repeat(10)
+        ),
+        "agent {".repeat(50_000),
+    ] {
+        let world = World::new();
+        world.file("a.hcl", source);
+        let run = world
+            .command(&["mission", "plan", ".", "--json"])
+            .patience(30);
+        let plan = run.run().expect(1).json();
+        assert!(!findings(&plan).is_empty());
+    }
+}

@@ -10,6 +10,7 @@ mod inputs;
 mod model;
 mod read;
 mod read_mission;
+mod read_schema;
 mod reader;
 mod schedule;
 mod schema;
