@@ -120,7 +120,7 @@ impl Mission {
     fn identifiers(&self) -> BTreeMap<ArrowEnd<'_>, String> {
         let tasks = self.tasks.iter().enumerate();
         let mut identifiers: BTreeMap<ArrowEnd<'_>, String> = tasks
-            .map(|(at, task)| (ArrowEnd::Task(&*task.name), format!("t{at}")))
+            .map(|(at, task)| (ArrowEnd::Task(&task.name), format!("t{at}")))
             .collect();
         for arrow in self.arrows() {
             if let ArrowEnd::Mission(_) = arrow.to {
@@ -135,7 +135,7 @@ impl Mission {
         let identifiers = self.identifiers();
         let mut text = String::from("flowchart TD\n");
         for task in &self.tasks {
-            let id = &identifiers[&ArrowEnd::Task(&*task.name)];
+            let id = &identifiers[&ArrowEnd::Task(&task.name)];
             text.push_str(&format!(
                 "  {id}[\"{}\"]\n",
                 mermaid_text(&node_label(task))
@@ -171,7 +171,7 @@ impl Mission {
         let identifiers = self.identifiers();
         let mut text = format!("digraph {} {{\n  rankdir=TB;\n", dot_text(&self.name));
         for task in &self.tasks {
-            let id = &identifiers[&ArrowEnd::Task(&*task.name)];
+            let id = &identifiers[&ArrowEnd::Task(&task.name)];
             let label = dot_text(&node_label(task));
             text.push_str(&format!("  {id} [shape=box, label={label}];\n"));
         }

@@ -14,8 +14,8 @@ use super::model::{
     PacketBlock, ProjectFile, ServerBlock, SkillBlock, VariableBlock,
 };
 use super::reader::{
-    Audience, Context, Names, ProjectNames, Reader, ServerSource, Source, digest, project_path,
-    with_severity,
+    Audience, Context, Names, ProjectNames, Reader, ServerSource, Source, digest, name_of,
+    project_path, with_severity,
 };
 use super::{MissionProject, MissionSettings, MissionText, rules};
 use crate::file_reader::{ProjectFiles, shown};
@@ -246,7 +246,7 @@ impl Reader<'_> {
         let mut names = ProjectNames::default();
         let mut variables = Names::new();
         for &(file, block) in blocks {
-            let Some((name, span)) = self.name(block) else {
+            let Some((name, span)) = name_of(block) else {
                 continue;
             };
             let kind = &*block.kind.text;
@@ -296,7 +296,7 @@ impl Reader<'_> {
             if &*block.kind.text != "variable" {
                 continue;
             }
-            let Some((name, span)) = self.name(block) else {
+            let Some((name, span)) = name_of(block) else {
                 continue;
             };
             if secrets.contains_key(&name) {
@@ -569,7 +569,7 @@ impl Reader<'_> {
                 self.report(file, rules::VALUE, block.head(), message, help);
             }
         }
-        let (name, name_span) = self.name(block)?;
+        let (name, name_span) = name_of(block)?;
         if let Some(names) = Rc::get_mut(&mut self.names) {
             let known = aliases.iter().map(|(name, _)| name.clone()).collect();
             // Another server of the same protocol may have models of any name.
@@ -606,12 +606,13 @@ impl Reader<'_> {
             let Some(value) = self.value(file, expr, Context::PROGRAM) else {
                 continue;
             };
-            let fits = match (&value, wanted) {
-                (Value::Late(_), _) | (Value::List(_), "a list") => true,
-                (Value::Object(_), "an object") => true,
-                (Value::Text(_) | Value::Number(_) | Value::Bool(_), "text") => true,
-                _ => false,
-            };
+            let fits = matches!(
+                (&value, wanted),
+                (Value::Late(_), _)
+                    | (Value::List(_), "a list")
+                    | (Value::Object(_), "an object")
+                    | (Value::Text(_) | Value::Number(_) | Value::Bool(_), "text")
+            );
             if fits {
                 settings.push((Box::from(name), value));
             } else {
@@ -637,7 +638,7 @@ impl Reader<'_> {
                 self.report(file, rules::VALUE, span, message, "keep one of them");
             }
         }
-        if let Some((name, span)) = self.name(block) {
+        if let Some((name, span)) = name_of(block) {
             project.servers.push(ServerBlock {
                 name,
                 settings,
@@ -711,7 +712,7 @@ impl Reader<'_> {
                 }
                 let version = self.known_text(file, block, "version");
                 let version = version.map(|(text, _)| text).unwrap_or_default();
-                let name = self.name(block).map(|(name, _)| name).unwrap_or_default();
+                let name = name_of(block).map(|(name, _)| name).unwrap_or_default();
                 let key = format!("mcp.{name}");
                 // It is reported when all uses are known.
                 self.server_sources.push(ServerSource {
@@ -728,7 +729,7 @@ impl Reader<'_> {
 
     fn read_memory(&mut self, file: usize, block: &Block, project: &mut MissionProject) {
         let description = self.filled_text(file, block, "description", Context::MODEL);
-        let Some((name, span)) = self.name(block) else {
+        let Some((name, span)) = name_of(block) else {
             return;
         };
         if matches!(&*name, "memory" | "scratchpad") {
@@ -747,7 +748,7 @@ impl Reader<'_> {
     fn read_packet(&mut self, file: usize, block: &Block, project: &mut MissionProject) {
         let description = self.text(file, block, "description", Context::MODEL);
         let path = self.known_text(file, block, "path");
-        let (Some((name, name_span)), Some((path, span))) = (self.name(block), path) else {
+        let (Some((name, name_span)), Some((path, span))) = (name_of(block), path) else {
             return;
         };
         let own = self.sources[file].path.clone();
@@ -782,7 +783,7 @@ impl Reader<'_> {
         self.settings_of(file, block);
         let version = self.known_text(file, block, "version");
         let source = self.known_text(file, block, "source");
-        let Some((name, span)) = self.name(block) else {
+        let Some((name, span)) = name_of(block) else {
             return;
         };
         let mut is_good = true;
@@ -866,7 +867,7 @@ impl Reader<'_> {
                 parameters.push((name.into(), value));
             }
         }
-        if let Some((name, span)) = self.name(block) {
+        if let Some((name, span)) = name_of(block) {
             project.tools.push(BoundTool {
                 name,
                 implements,
@@ -889,7 +890,7 @@ impl Reader<'_> {
         let tools = self.tools(file, block, "tools");
         let source = self.known_text(file, block, "source");
         let head = block.head();
-        let (name, span) = self.name(block)?;
+        let (name, span) = name_of(block)?;
         let mut skill = SkillBlock {
             name,
             scope,
@@ -970,7 +971,7 @@ impl Reader<'_> {
         mission: Option<&str>,
         project: &mut MissionProject,
     ) {
-        let name = self.name(block);
+        let name = name_of(block);
         let personality = self.filled_text(file, block, "personality", Context::MODEL);
         let role = self.text(file, block, "role", Context::MODEL);
         if let Some(attribute) = block.attribute("role") {
@@ -988,7 +989,7 @@ impl Reader<'_> {
             .map(|(name, _)| name.clone())
             .unwrap_or_default();
         for inner in block.blocks().filter(|one| &*one.kind.text == "skill") {
-            let Some((skill_name, span)) = self.name(inner) else {
+            let Some((skill_name, span)) = name_of(inner) else {
                 continue;
             };
             let is_new = self.declare(file, "skill", &skill_name, span, &mut own);
@@ -1039,7 +1040,7 @@ impl Reader<'_> {
             }
         }
         for inner in block.blocks().filter(|one| &*one.kind.text == "skill") {
-            if let Some((name, _)) = self.name(inner)
+            if let Some((name, _)) = name_of(inner)
                 && !skills.contains(&name)
             {
                 skills.push(name);

@@ -11,7 +11,7 @@ use super::model::{
     Budget, Commander, Dataset, DatasetItems, Mission, ParallelItems, Place, Route, RouteTarget,
     Task, TaskIterator, Trigger,
 };
-use super::reader::{Audience, Context, ItemUse, Names, Reader, with_severity};
+use super::reader::{Audience, Context, ItemUse, Names, Reader, name_of, with_severity};
 use super::schedule::{self, Cron, Schedule, ScheduleTimes};
 use super::schema::{Field, FieldType};
 use super::{MissionProject, rules};
@@ -40,7 +40,7 @@ impl Reader<'_> {
         hooks: &mut BTreeMap<Box<str>, Place>,
         project: &mut MissionProject,
     ) -> Option<Mission> {
-        let (name, name_span) = self.name(block)?;
+        let (name, name_span) = name_of(block)?;
         let project_names = Rc::clone(&self.names);
         let mut names = MissionNames {
             agents: Names::new(),
@@ -48,7 +48,7 @@ impl Reader<'_> {
             datasets: Names::new(),
         };
         for agent in of(block, "agent") {
-            let Some((agent_name, span)) = self.name(agent) else {
+            let Some((agent_name, span)) = name_of(agent) else {
                 continue;
             };
             let is_new = self.declare(file, "agent", &agent_name, span, &mut names.agents);
@@ -66,7 +66,7 @@ impl Reader<'_> {
         let inputs = self.read_inputs(file, block);
         let datasets = self.read_datasets(file, block, &inputs, &mut names);
         for task in of(block, "task") {
-            if let Some((task_name, span)) = self.name(task) {
+            if let Some((task_name, span)) = name_of(task) {
                 self.declare(file, "task", &task_name, span, &mut names.tasks);
             }
         }
@@ -111,7 +111,7 @@ impl Reader<'_> {
         }
         let mut spans = Vec::new();
         for task in of(block, "task") {
-            let Some((_, span)) = self.name(task) else {
+            let Some((_, span)) = name_of(task) else {
                 continue;
             };
             // A second task of the same name was reported.
@@ -185,22 +185,20 @@ impl Reader<'_> {
     /// Evaluates a whole number of at most 65,535.
     fn small(&mut self, file: usize, block: &Block, name: &str, least: u64) -> Option<u32> {
         let number = self.whole(file, block, name, least)?;
-        match u16::try_from(number) {
-            Ok(number) => Some(number.into()),
-            Err(_) => {
-                let span = block.attribute(name)?.value.span;
-                let message = format!("`{name}` must be at most 65535");
-                self.report(file, rules::VALUE, span, message, "");
-                None
-            }
+        if let Ok(number) = u16::try_from(number) {
+            return Some(number.into());
         }
+        let span = block.attribute(name)?.value.span;
+        let message = format!("`{name}` must be at most 65535");
+        self.report(file, rules::VALUE, span, message, "");
+        None
     }
 
     fn read_inputs(&mut self, file: usize, block: &Block) -> Vec<Field> {
         let mut names = Names::new();
         let mut inputs = Vec::new();
         for input in of(block, "input") {
-            let Some((name, span)) = self.name(input) else {
+            let Some((name, span)) = name_of(input) else {
                 continue;
             };
             let is_new = self.declare(file, "input", &name, span, &mut names);
@@ -234,7 +232,7 @@ impl Reader<'_> {
     ) -> Vec<Dataset> {
         let mut datasets = Vec::new();
         for inner in of(block, "dataset") {
-            let Some((name, span)) = self.name(inner) else {
+            let Some((name, span)) = name_of(inner) else {
                 continue;
             };
             let is_new = self.declare(file, "dataset", &name, span, &mut names.datasets);
@@ -342,7 +340,7 @@ impl Reader<'_> {
         datasets: &[Dataset],
         names: &MissionNames,
     ) -> Option<(Task, TaskSpans)> {
-        let (name, name_span) = self.name(block)?;
+        let (name, name_span) = name_of(block)?;
         let project_names = Rc::clone(&self.names);
         let iterator = of(block, "iterator").next();
         let iterator_span = iterator.map(|inner| inner.kind.span);
@@ -562,12 +560,12 @@ impl Reader<'_> {
         let secret = self.text(file, block, "secret", Context::PROGRAM);
         let span = given.as_ref().map_or(block.kind.span, |(_, span)| *span);
         let path = given.map_or_else(|| format!("/{mission}").into(), |(path, _)| path);
-        if !path.starts_with('/') || path.len() < 2 || path.contains(char::is_whitespace) {
-            if block.attribute("webhook_path").is_some() {
-                let message = format!("`{}` is not the path of a web hook", shown(&path));
-                self.report(file, rules::VALUE, span, message, "begin it with `/`");
-                return None;
-            }
+        let is_path =
+            path.starts_with('/') && path.len() > 1 && !path.contains(char::is_whitespace);
+        if !is_path && block.attribute("webhook_path").is_some() {
+            let message = format!("`{}` is not the path of a web hook", shown(&path));
+            self.report(file, rules::VALUE, span, message, "begin it with `/`");
+            return None;
         }
         if let Some(first) = hooks.get(&path) {
             let message = format!("the web hook `{}` starts two missions", shown(&path));
@@ -685,13 +683,12 @@ impl Reader<'_> {
             return None;
         }
         for (text, span) in texts {
-            match schedule::parse_clock(&text) {
-                Some(time) => times.push(time),
-                None => {
-                    let message = format!("`{}` is not a time of the day", shown(&text));
-                    let help = "write HH:MM, such as `09:00`";
-                    self.report(file, rules::VALUE, span, message, help);
-                }
+            if let Some(time) = schedule::parse_clock(&text) {
+                times.push(time);
+            } else {
+                let message = format!("`{}` is not a time of the day", shown(&text));
+                let help = "write HH:MM, such as `09:00`";
+                self.report(file, rules::VALUE, span, message, help);
             }
         }
         times.sort_unstable();

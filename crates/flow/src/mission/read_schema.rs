@@ -3,7 +3,7 @@
 use prowess_diag::Span;
 use prowess_hcl::{Block, Expr, ExprKind, Value};
 
-use super::reader::{Context, Names, Reader};
+use super::reader::{Context, Names, Reader, name_of};
 use super::rules;
 use super::schema::{Field, FieldType, TYPE_WORDS};
 use crate::file_reader::shown;
@@ -27,7 +27,7 @@ impl Reader<'_> {
         for inner in inner {
             has_block = Some(inner.kind.span);
             for one in inner.blocks().filter(|one| &*one.kind.text == "field") {
-                let Some((field_name, span)) = self.name(one) else {
+                let Some((field_name, span)) = name_of(one) else {
                     continue;
                 };
                 let is_new = self.declare(file, "field", &field_name, span, &mut names);
@@ -155,13 +155,10 @@ impl Reader<'_> {
         let found = FieldType::parse(word.trim());
         if found.is_none() {
             let message = format!("unknown type `{}`", shown(word));
-            let help = match prowess_diag::suggest::nearest(word, TYPE_WORDS) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => {
-                    let known = TYPE_WORDS.iter().map(|word| format!("`{word}`"));
-                    format!("the types are {}", prowess_diag::wording::all(known))
-                }
-            };
+            let known = TYPE_WORDS.iter().map(|word| format!("`{word}`"));
+            let known = format!("the types are {}", prowess_diag::wording::all(known));
+            let near = prowess_diag::suggest::nearest(word, TYPE_WORDS);
+            let help = near.map_or(known, |near| format!("did you mean `{near}`?"));
             self.report(file, rules::VALUE, span, message, help);
         }
         found

@@ -55,6 +55,9 @@ pub(super) struct Source {
     pub(super) has_text: bool,
 }
 
+/// A text that was loaded, or the reason why not.
+type LoadedText = Result<Arc<str>, String>;
+
 /// Names and the places where they are defined.
 pub(super) type Names = BTreeMap<Box<str>, Place>;
 
@@ -164,7 +167,7 @@ pub(super) struct Reader<'a> {
     /// The object `vars`.
     pub(super) variables: Value,
     /// Texts that were loaded, by path.
-    loaded: RefCell<BTreeMap<Box<str>, Result<Arc<str>, String>>>,
+    loaded: RefCell<BTreeMap<Box<str>, LoadedText>>,
     pub(super) loaded_files: RefCell<Vec<ProjectFile>>,
     left: Cell<usize>,
     /// Plugins and servers that are used.
@@ -551,18 +554,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the name of a block, normalised. `None` if it has none that can be used.
-    pub(super) fn name(&self, block: &Block) -> Option<(Box<str>, Span)> {
-        let [label, ..] = &*block.labels else {
-            return None;
-        };
-        let is_hidden = |c: char| c.is_control() || prowess_diag::sanitize::is_deceptive(c);
-        let name: String = label.text.trim().nfc().collect();
-        let is_name =
-            !name.is_empty() && name.chars().nth(MAX_NAME).is_none() && !name.contains(is_hidden);
-        is_name.then(|| (name.into(), label.span))
-    }
-
     /// Adds a name to those of its kind. Returns `false`, with a finding, if it is there already.
     pub(super) fn declare(
         &mut self,
@@ -582,18 +573,16 @@ impl<'a> Reader<'a> {
             return false;
         }
         let place = self.place(file, span);
-        let folded = |name: &str| name.replace('-', "_");
-        let is_near = |other: &&Box<str>| folded(other) == folded(name);
-        if name.contains(['-', '_']) && !self.is_full(file, rules::NAME) {
-            let near = names.keys().find(is_near).map(|near| shown(near));
-            if let Some(near) = near {
-                let message = format!(
-                    "the names `{}` and `{near}` differ only in `-` and `_`",
-                    shown(name)
-                );
-                let help = "rename one of them";
-                self.report(file, rules::NAME.as_warning(), span, message, help);
-            }
+        let near = [name.replace('-', "_"), name.replace('_', "-")];
+        let near = near.iter().find(|near| names.contains_key(near.as_str()));
+        if let Some(near) = near {
+            let message = format!(
+                "the names `{}` and `{}` differ only in `-` and `_`",
+                shown(name),
+                shown(near)
+            );
+            let help = "rename one of them";
+            self.report(file, rules::NAME.as_warning(), span, message, help);
         }
         names.insert(name.into(), place);
         true
@@ -837,13 +826,11 @@ impl<'a> Reader<'a> {
         name: &str,
     ) -> Option<(Box<str>, Span)> {
         let span = block.attribute(name)?.value.span;
-        match self.text(file, block, name, Context::PROGRAM)? {
-            Value::Text(text) => Some((text, span)),
-            _ => {
-                self.not_known(file, name, span);
-                None
-            }
+        if let Value::Text(text) = self.text(file, block, name, Context::PROGRAM)? {
+            return Some((text, span));
         }
+        self.not_known(file, name, span);
+        None
     }
 
     fn not_known(&mut self, file: usize, name: &str, span: Span) {
@@ -1232,6 +1219,18 @@ impl<'a> Reader<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         Ok(text.replace("\r\n", "\n").into())
     }
+}
+
+/// Returns the name of a block, normalised. `None` if it has none that can be used.
+pub(super) fn name_of(block: &Block) -> Option<(Box<str>, Span)> {
+    let [label, ..] = &*block.labels else {
+        return None;
+    };
+    let is_hidden = |c: char| c.is_control() || prowess_diag::sanitize::is_deceptive(c);
+    let name: String = label.text.trim().nfc().collect();
+    let is_name =
+        !name.is_empty() && name.chars().nth(MAX_NAME).is_none() && !name.contains(is_hidden);
+    is_name.then(|| (name.into(), label.span))
 }
 
 fn normalised(name: &str) -> Box<str> {

@@ -133,11 +133,11 @@ impl FieldType {
             }
         };
         match (self, value) {
-            (_, Value::Late(_)) => Ok(()),
-            (Self::Any, _) | (Self::String, Value::Text(_)) | (Self::Bool, Value::Bool(_)) => {
-                Ok(())
-            }
-            (Self::Primitive, Value::Text(_) | Value::Bool(_) | Value::Number(_)) => Ok(()),
+            (_, Value::Late(_))
+            | (Self::Primitive, Value::Text(_) | Value::Bool(_) | Value::Number(_))
+            | (Self::Any, _)
+            | (Self::String, Value::Text(_))
+            | (Self::Bool, Value::Bool(_)) => Ok(()),
             (Self::Number, Value::Number(number)) if is_number(number) => Ok(()),
             (Self::Integer, Value::Number(number)) if is_integer(number) => Ok(()),
             (Self::List(kind), Value::List(items)) => {

@@ -37,7 +37,10 @@ fn read_with(
     };
     let texts: Vec<MissionText> = files
         .iter()
-        .filter(|(path, _)| path.ends_with(".hcl"))
+        .filter(|(path, _)| {
+            path.rsplit_once('.')
+                .is_some_and(|(_, ending)| ending == "hcl")
+        })
         .map(|(path, text)| MissionText {
             path: (*path).to_owned(),
             bytes: Ok(text.as_bytes().to_vec()),
@@ -1011,8 +1014,7 @@ fn redundant_dependency_is_a_warning_with_a_fix() {
     };
     assert_eq!(finding.severity, Severity::Warning);
     let fix = finding.fix.as_ref().unwrap();
-    let (fixed, _) =
-        prowess_diag::fix::apply_named(report.text(), [(finding.rule, fix)].into_iter());
+    let (fixed, _) = prowess_diag::fix::apply_named(report.text(), [(finding.rule, fix)]);
     assert!(fixed.contains("depends_on = [tasks.b]"), "{fixed}");
     // A diamond is fine.
     let diamond = "  task \"a\" { objective = \"o\" }\n  task \"b\" {\n objective = \"o\"\n depends_on = [tasks.a]\n }\n  task \"c\" {\n objective = \"o\"\n depends_on = [tasks.a]\n }\n  task \"d\" {\n objective = \"o\"\n depends_on = [tasks.b, tasks.c]\n }";
