@@ -19,6 +19,7 @@ mod generate;
 mod lint_sample;
 mod load;
 mod mcp_clients;
+mod missions;
 mod pictures;
 mod render;
 mod tidy;
@@ -43,6 +44,7 @@ Usage: cargo xtask COMMAND
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
   agents DIALECT|auto FOLDER read all agent files below the folder, count findings
+  missions FOLDER            plan all mission files below the folder, and its cases.jsonl
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
@@ -93,6 +95,7 @@ fn main() -> Result<()> {
             true,
         ),
         ["agents", dialect, folder] => agents::run(dialect, Path::new(folder)),
+        ["missions", folder] => missions::run(Path::new(folder)),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
         ["lint-sample", arguments @ ..] => lint_sample::run(arguments),

@@ -53,6 +53,7 @@ Use:
   run NAME [TEXT]          Run a skill with a model and print the result
   chat                     Chat with a model that has your skills
   agent list|run|...       List, show, run and chat with agents and teams
+  mission list|plan|graph  Check, plan and draw missions of Squadron
   session list|show|...    List, show and resume sessions
   questions                List the questions that sessions wait for
   answer ID yes|no         Answer a question; its session continues
@@ -177,6 +178,7 @@ pub(crate) enum Command {
     Prompt(commands::prompt::PromptArgs),
     Why(commands::why::WhyArgs),
     Agent(commands::agent::AgentArgs),
+    Mission(commands::mission::MissionArgs),
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
     Session(commands::session::SessionArgs),

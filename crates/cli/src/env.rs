@@ -37,6 +37,11 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "Model, unless a flag or the configuration sets one",
     ),
     (
+        "PROWESS_VAR_NAME",
+        "Value of the variable `name` of a mission",
+    ),
+    ("TZ", "Time zone of schedules without one"),
+    (
         "PROWESS_NO_PROGRESS",
         "Hide progress if set to `1` or `true`",
     ),
@@ -137,6 +142,23 @@ impl Environment {
             variables: std::env::vars_os().collect(),
             helper: None,
         }
+    }
+
+    /// Returns the value of an environment variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(key, _)| key == name);
+        found.and_then(|(_, value)| value.to_str().map(ToOwned::to_owned))
+    }
+
+    /// Returns the name of the time zone: `TZ`, or that of the machine.
+    pub(crate) fn time_zone(&self) -> String {
+        let given = self.variable("TZ").filter(|zone| !zone.is_empty());
+        let linked = || {
+            let target = std::fs::read_link("/etc/localtime").ok()?;
+            let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
+            Some(name.to_owned())
+        };
+        given.or_else(linked).unwrap_or_else(|| "UTC".to_owned())
     }
 
     /// Returns the locations of configuration files.

@@ -116,6 +116,8 @@ pub struct Config {
     pub effort: Option<String>,
     /// `model.keys`: the commands that print the keys of providers, in the user's file only
     pub keys: BTreeMap<String, String>,
+    /// `missions.plugins`: the MCP servers that replace plugins of missions, in the user's file only
+    pub mission_plugins: BTreeMap<String, String>,
     /// `mcp.servers.NAME`, in the user's file only
     pub servers: Vec<McpServer>,
     /// All names in `mcp.servers`, including disabled and invalid ones, so that no other server can
@@ -201,6 +203,11 @@ impl Config {
             model: self.model.or(base.model),
             effort: self.effort.or(base.effort),
             keys: base.keys.into_iter().chain(self.keys).collect(),
+            mission_plugins: base
+                .mission_plugins
+                .into_iter()
+                .chain(self.mission_plugins)
+                .collect(),
             servers: base.servers.into_iter().chain(self.servers).collect(),
             server_names: base
                 .server_names

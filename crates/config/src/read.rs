@@ -15,7 +15,7 @@ use crate::mcp_servers::{self, McpServer};
 
 use super::Config;
 
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "validate",
     "skills",
     "prompt",
@@ -25,6 +25,7 @@ const SECTIONS: [&str; 9] = [
     "tools",
     "model",
     "mcp",
+    "missions",
 ];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -150,6 +151,11 @@ impl Reader {
                     self.own_settings_only(key.span(), "mcp");
                 }
                 ("mcp", DeValue::Table(table)) => self.mcp(table),
+                // A project must not choose which server its missions talk to.
+                ("missions", DeValue::Table(_)) if self.is_project => {
+                    self.own_settings_only(key.span(), "missions");
+                }
+                ("missions", DeValue::Table(table)) => self.missions(table),
                 (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
@@ -433,6 +439,26 @@ impl Reader {
                     }
                 }
                 _ => self.unknown(key, &MODEL_KEYS),
+            }
+        }
+    }
+
+    fn missions(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            if key.get_ref() != "plugins" {
+                self.unknown(key, &["plugins"]);
+                continue;
+            }
+            let Some(plugins) = value.get_ref().as_table() else {
+                let message = "`plugins` must be a table of plugins and MCP servers".into();
+                self.report(Severity::Error, value.span(), message, None);
+                continue;
+            };
+            for (plugin, server) in plugins {
+                let name = plugin.get_ref().to_string();
+                if let Some(server) = self.text(server, &name) {
+                    self.config.mission_plugins.insert(name, server);
+                }
             }
         }
     }
@@ -764,6 +790,13 @@ mod tests {
         );
         check("validate = 1\n", &["`validate` must be a table"]);
         check("agents = 1\n", &["`agents` must be a table"]);
+        check(
+            "[missions]\nplugin = 1\nplugins = 2\n",
+            &[
+                "unknown key `plugin`",
+                "`plugins` must be a table of plugins and MCP servers",
+            ],
+        );
         check(
             "[skills]\ndirs = 'a'\n",
             &["`dirs` must be a list of strings"],

@@ -1,15 +1,16 @@
-//! Reads agents, teams and crews from the files of other systems.
+//! Reads agents, teams, crews and missions from the files of other systems.
 //!
 //! [`Dialect::of`] recognises a file by its path, and [`read`] turns its bytes into
 //! [`AgentDef`]s and at most one [`TeamDef`]. Reading never fails: what is not understood is a
 //! finding with a span, and the rest of the file is kept. Nothing is opened and nothing is run:
-//! files that a file names are requested through [`ProjectFiles`].
+//! files that a file names are requested through [`ProjectFiles`]. [`mission`] reads missions.
 
 #![warn(clippy::disallowed_methods)]
 
 pub mod dialects;
 mod file_reader;
 mod json;
+pub mod mission;
 mod model;
 mod roster;
 mod servers;

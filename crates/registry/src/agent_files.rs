@@ -16,7 +16,7 @@ const MAX_FILES: usize = 1_000;
 /// Maximum number of entries that are looked at per folder of the table.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of bytes of all agent files, and of the files that they name.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum depth below a folder of the table.
 const MAX_DEPTH: usize = 3;
 
@@ -326,14 +326,14 @@ fn unread(dialect: Dialect, path: &str, fault: &ReadFault) -> AgentFile {
 }
 
 /// The files of a project or of a home folder. A link that leaves it is not followed.
-struct ProjectFolder<'l> {
+pub(crate) struct ProjectFolder<'l> {
     folder: SkillFolder,
     /// Number of bytes that may still be read.
     left: &'l Cell<usize>,
 }
 
 impl<'l> ProjectFolder<'l> {
-    fn open(root: &Path, left: &'l Cell<usize>) -> Result<Self, ReadFault> {
+    pub(crate) fn open(root: &Path, left: &'l Cell<usize>) -> Result<Self, ReadFault> {
         let folder = SkillFolder::open(root).map_err(|error| fault(&error))?;
         Ok(Self { folder, left })
     }

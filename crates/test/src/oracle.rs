@@ -300,3 +300,68 @@ pub fn agents_hold(bytes: &[u8]) {
         }
     }
 }
+
+/// Any bytes are read as missions: every span is within the text that its report shows, no path outside
+/// the project is requested, and the order of files does not matter.
+pub fn missions_hold(bytes: &[u8]) {
+    use prowess_flow::mission::{GraphFormat, MissionProject, MissionSettings, MissionText};
+    struct Requests(std::cell::RefCell<Vec<String>>);
+    impl prowess_flow::ProjectFiles for Requests {
+        fn read(&self, path: &str) -> Result<Vec<u8>, prowess_spec::ReadFault> {
+            self.0.borrow_mut().push(path.to_owned());
+            Ok(b"loaded ${vars.x} %{ if }".to_vec())
+        }
+    }
+    let settings = MissionSettings {
+        variable: &|_| Some("${vars.x}".to_owned()),
+        plugin: &|_| None,
+        library: &Vec::new,
+    };
+    let text = |path: &str, bytes: &[u8]| MissionText {
+        path: path.to_owned(),
+        bytes: Ok(bytes.to_vec()),
+    };
+    let middle = bytes.len() / 2;
+    let files = [
+        text("a.hcl", bytes),
+        text("b/c.hcl", &bytes[..middle]),
+        text("b/d.hcl", &bytes[middle..]),
+    ];
+    let requests = Requests(std::cell::RefCell::default());
+    let (project, reports) = MissionProject::read(&files, &requests, &settings);
+    for report in &reports {
+        for one in &report.diagnostics {
+            let span = one.span.unwrap_or_default();
+            let found = report.text().get(span.range());
+            assert!(
+                found.is_some() || report.text.is_none(),
+                "{one:?} of {bytes:?}"
+            );
+        }
+    }
+    for path in requests.0.into_inner() {
+        let is_inside = !path.starts_with('/') && path.split('/').all(|part| part != "..");
+        assert!(is_inside, "{path:?} of {bytes:?}");
+    }
+    for mission in &project.missions {
+        for format in [GraphFormat::Text, GraphFormat::Mermaid, GraphFormat::Dot] {
+            let graph = mission.graph(format);
+            assert!(!graph.contains('\u{1b}'), "{graph:?} of {bytes:?}");
+        }
+        let inputs = mission.input_values(&[]);
+        for task in &mission.tasks {
+            // A fault of an objective is allowed, a panic is not.
+            let _ = task.objective_with(Some(&inputs), None);
+            let _ = task.objectives(mission, Some(&inputs));
+        }
+    }
+    let mut turned = files;
+    turned.reverse();
+    let requests = Requests(std::cell::RefCell::default());
+    let (again, second) = MissionProject::read(&turned, &requests, &settings);
+    assert_eq!(project, again, "{bytes:?}");
+    assert_eq!(reports.len(), second.len(), "{bytes:?}");
+    for (first, second) in reports.iter().zip(&second) {
+        assert_eq!(first.diagnostics, second.diagnostics, "{bytes:?}");
+    }
+}

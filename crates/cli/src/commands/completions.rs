@@ -182,3 +182,10 @@ pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
     };
     RULES.iter().map(candidate).collect()
 }
+
+/// Returns the names of missions.
+pub(crate) fn mission_names() -> Vec<CompletionCandidate> {
+    let names = super::mission::names(&Environment::read());
+    let names = names.into_iter().filter(|name| is_harmless(name));
+    names.map(CompletionCandidate::new).collect()
+}

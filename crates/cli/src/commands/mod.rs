@@ -13,6 +13,7 @@ pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod mcp;
 mod mcp_servers;
+pub(crate) mod mission;
 pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod policy;

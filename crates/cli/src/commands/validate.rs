@@ -45,7 +45,7 @@ Examples:
   prowess validate skills --fix           check a folder and fix it"
 )]
 pub(crate) struct ValidateArgs {
-    /// Folders, SKILL.md files, agent files such as TEAM.json, installed names, or `-` for standard input (default: all visible skills except the bundled one)
+    /// Folders, SKILL.md files, agent files such as TEAM.json, mission files (.hcl), installed names, or `-` for standard input (default: all visible skills except the bundled one)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply safe fixes

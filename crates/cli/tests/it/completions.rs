@@ -115,3 +115,14 @@ fn names_with_shell_syntax_are_not_offered() {
     }
     assert_eq!(complete(&world, &["why", "zz"]), ["zz-good"]);
 }
+
+#[test]
+fn names_of_missions() {
+    let world = World::new();
+    world.file("missions.hcl", crate::missions::RESEARCH);
+    assert_eq!(complete(&world, &["mission", "graph", "re"]), ["research"]);
+    assert_eq!(
+        complete(&world, &["mission", "plan", ".", "re"]),
+        ["research"]
+    );
+}

@@ -166,6 +166,7 @@ fn prepared() -> World {
         ".claude/agents/reviewer.md",
         "---\nname: reviewer\ndescription: Reviews code.\n---\nReview it.\n",
     );
+    world.file("missions.hcl", crate::missions::RESEARCH);
     world
 }
 

@@ -310,8 +310,8 @@ fn limits(agent: &AgentDef) -> Value {
     })
 }
 
-/// Returns the findings about agent files, in the format of `validate --format json`.
-fn findings(reports: &[FileReport]) -> Value {
+/// Returns findings in the format of `validate --format json`.
+pub(super) fn findings(reports: &[FileReport]) -> Value {
     let mut findings = Vec::new();
     for report in reports {
         let lines = LineIndex::new(report.text());

@@ -6,6 +6,7 @@
 mod agents;
 mod find;
 mod list;
+mod mission;
 mod permissions;
 mod policy_jsonl;
 mod show;
@@ -19,6 +20,7 @@ pub use agents::{
 };
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
+pub use mission::{PlanOptions, interval, missions, plan, starts};
 pub use permissions::{
     TrustSection, activation, activation_report, command_run, command_run_report, decision,
     describe_replacement, rules, tools, trust, trust_changes, trust_sections, trust_word,

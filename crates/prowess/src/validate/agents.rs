@@ -10,6 +10,7 @@ use prowess_registry::{read_agent_file, read_agent_text, repository};
 use prowess_spec::ReadFault;
 
 use crate::validate::job::ValidationJob;
+use crate::validate::missions::MissionTarget;
 
 /// Maximum number of rounds of fixes. A fix may reveal another finding.
 const MAX_ROUNDS: usize = 8;
@@ -27,9 +28,10 @@ const MARKERS: [&str; 9] = [
     ".planck",
 ];
 
-/// Returns `true` if a path is that of an agent file, such as `.claude/agents/a.md` or `TEAM.json`.
+/// Returns `true` if a path is that of an agent or mission file, such as `.claude/agents/a.md`,
+/// `TEAM.json` or `missions.hcl`.
 pub fn is_agent_file(path: &Path) -> bool {
-    AgentTarget::new(path).is_some()
+    AgentTarget::new(path).is_some() || MissionTarget::new(path).is_some()
 }
 
 /// Reads the agent file at a path. Returns `None` if the path is not that of an agent file, or if it
@@ -119,26 +121,38 @@ impl AgentTarget {
         job: &ValidationJob,
         report: &FileReport,
     ) -> Option<(String, Vec<&'static str>)> {
-        let mut text = report.text().to_owned();
-        let mut applied = Vec::new();
-        let mut findings: Vec<Diagnostic> = report.diagnostics.clone();
-        for _ in 0..MAX_ROUNDS {
-            let wanted = findings.iter().filter_map(|finding| {
-                let fix = finding.fix.as_ref()?;
-                (fix.applicability >= job.least).then_some((finding.rule, fix))
-            });
-            let (next, rules) = fix::apply_named(&text, wanted);
-            if rules.is_empty() || next == text {
-                break;
-            }
-            text = next;
-            applied.extend(rules);
-            findings = Self::selected(&job.rules, self.read_text(text.as_bytes()))
-                .into_iter()
-                .filter(|report| report.path == self.path)
-                .flat_map(|report| report.diagnostics)
-                .collect();
-        }
-        (!applied.is_empty()).then_some((text, applied))
+        fixed(job, report, &|text| {
+            let reports = Self::selected(&job.rules, self.read_text(text.as_bytes()));
+            let mut reports = reports.into_iter();
+            reports.find(|report| report.path == self.path)
+        })
     }
+}
+
+/// Applies the fixes that a job wants, and those of the findings that `read` returns for the new text.
+/// Returns the new text and the rules whose findings were fixed.
+pub(super) fn fixed(
+    job: &ValidationJob,
+    report: &FileReport,
+    read: &dyn Fn(&str) -> Option<FileReport>,
+) -> Option<(String, Vec<&'static str>)> {
+    let mut text = report.text().to_owned();
+    let mut applied = Vec::new();
+    let mut findings: Vec<Diagnostic> = report.diagnostics.clone();
+    for _ in 0..MAX_ROUNDS {
+        let wanted = findings.iter().filter_map(|finding| {
+            let fix = finding.fix.as_ref()?;
+            (fix.applicability >= job.least).then_some((finding.rule, fix))
+        });
+        let (next, rules) = fix::apply_named(&text, wanted);
+        if rules.is_empty() || next == text {
+            break;
+        }
+        text = next;
+        applied.extend(rules);
+        findings = read(&text)
+            .map(|report| report.diagnostics)
+            .unwrap_or_default();
+    }
+    (!applied.is_empty()).then_some((text, applied))
 }

@@ -10,7 +10,8 @@ use prowess_registry::replace;
 use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk_within};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
-use crate::validate::agents::AgentTarget;
+use crate::validate::agents::{self, AgentTarget};
+use crate::validate::missions::MissionTarget;
 use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 
 /// Maximum number of folders to open below a path. High, because a given path is checked
@@ -186,6 +187,8 @@ impl<S: Presenter> Run<'_, S> {
         for path in paths {
             if let Some(target) = AgentTarget::new(&path) {
                 self.check_agents(&path, &target);
+            } else if let Some(target) = MissionTarget::new(&path) {
+                self.check_mission(&path, &target);
             } else if !read_path(&path, &mut |found| self.check(found)) {
                 folders.push(path);
             }
@@ -285,44 +288,71 @@ impl<S: Presenter> Run<'_, S> {
             } else {
                 target.root.join(&report.path)
             };
-            let shown = self.presenter.path(&file);
             let fixed = (is_own && self.job.action != ValidationAction::Report)
                 .then(|| target.fixed(self.job, &report))
                 .flatten();
-            let Some((text, rules)) = fixed else {
-                let text = report.text.as_deref();
-                self.record(&file, shown, text, report.diagnostics);
-                continue;
-            };
-            let mut fixed_file = FixedFile {
-                file: file.clone(),
-                path: shown.clone(),
-                rules,
-                diff: String::new(),
-            };
-            if self.job.action == ValidationAction::Diff {
-                fixed_file.diff = diff::unified(&shown, report.text(), &text);
-            } else if let Err(error) = replace::replace_file(
-                &file,
-                &self.places,
-                report.text().as_bytes(),
-                text.as_bytes(),
-            ) {
-                self.lock().failures.push(error);
-                let text = report.text.as_deref();
-                self.record(&file, shown, text, report.diagnostics);
-                continue;
-            }
-            self.lock().fixed_files.push(fixed_file);
-            let left = target.read_text(text.as_bytes());
-            let left = AgentTarget::selected(&self.job.rules, left);
-            let left = left.into_iter().find(|report| *report.path == *read.path);
-            if let Some(left) = left {
-                let text = left.text.as_deref();
-                self.record(&file, shown, text, left.diagnostics);
-            }
+            self.finish_file(&file, report, fixed, &|text| {
+                let left = target.read_text(text.as_bytes());
+                let mut left = AgentTarget::selected(&self.job.rules, left).into_iter();
+                left.find(|report| *report.path == *read.path)
+            });
         }
         self.presenter.step();
+    }
+
+    /// Checks a mission file together with its project.
+    fn check_mission(&self, path: &Path, target: &MissionTarget) {
+        self.lock().agent_files += 1;
+        let report = match target.read() {
+            Ok(report) => report,
+            Err(fault) => return self.unread(path, &fault),
+        };
+        if let Some(report) = report {
+            let read = |text: &str| target.read_text(text);
+            let fixed = (self.job.action != ValidationAction::Report)
+                .then(|| agents::fixed(self.job, &report, &read))
+                .flatten();
+            self.finish_file(path, report, fixed, &read);
+        }
+        self.presenter.step();
+    }
+
+    /// Records the findings about a file, after writing it or showing the difference if it was fixed.
+    fn finish_file(
+        &self,
+        file: &Path,
+        report: FileReport,
+        fixed: Option<(String, Vec<&'static str>)>,
+        read: &dyn Fn(&str) -> Option<FileReport>,
+    ) {
+        let shown = self.presenter.path(file);
+        let Some((text, rules)) = fixed else {
+            let text = report.text.as_deref();
+            return self.record(file, shown, text, report.diagnostics);
+        };
+        let mut fixed_file = FixedFile {
+            file: file.to_owned(),
+            path: shown.clone(),
+            rules,
+            diff: String::new(),
+        };
+        if self.job.action == ValidationAction::Diff {
+            fixed_file.diff = diff::unified(&shown, report.text(), &text);
+        } else if let Err(error) = replace::replace_file(
+            file,
+            &self.places,
+            report.text().as_bytes(),
+            text.as_bytes(),
+        ) {
+            self.lock().failures.push(error);
+            let text = report.text.as_deref();
+            return self.record(file, shown, text, report.diagnostics);
+        }
+        self.lock().fixed_files.push(fixed_file);
+        if let Some(left) = read(&text) {
+            let text = left.text.as_deref();
+            self.record(file, shown, text, left.diagnostics);
+        }
     }
 
     fn mend(

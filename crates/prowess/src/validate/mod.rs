@@ -1,4 +1,4 @@
-//! Validates and fixes packages and agent files on disk.
+//! Validates and fixes packages, agent files and mission files on disk.
 //!
 //! [`run`] reads every package at or below the given paths on several threads, runs the rules and
 //! optionally applies fixes. A [`Presenter`] presents the findings: it converts each one immediately,
@@ -43,6 +43,7 @@
 
 mod agents;
 mod job;
+mod missions;
 mod outcome;
 mod targets;
 mod watch;

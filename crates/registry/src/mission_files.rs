@@ -1,0 +1,166 @@
+//! Finds and reads the mission files of a project: Squadron's `.hcl` files.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use prowess_diag::FileReport;
+use prowess_flow::ProjectFiles;
+use prowess_flow::mission::{MissionProject, MissionSettings, MissionText, is_mission_file};
+use prowess_spec::ReadFault;
+
+use crate::agent_files::{MAX_BYTES, ProjectFolder};
+use crate::fs::skill_folders::repository;
+
+/// Maximum number of files of a project. One more is read, so that the reader reports it.
+const MAX_FILES: usize = 1_001;
+/// Maximum number of entries that are looked at.
+const MAX_ENTRIES: usize = 20_000;
+/// Maximum depth of folders.
+const MAX_DEPTH: usize = 16;
+/// Maximum number of folders above the current one that are looked at.
+const MAX_PARENTS: usize = 64;
+
+/// The files of a mission project.
+#[derive(Clone, Debug)]
+pub struct MissionFiles {
+    /// The folder that paths are relative to.
+    pub root: PathBuf,
+    /// The files, by path.
+    pub files: Vec<MissionText>,
+}
+
+impl MissionFiles {
+    /// Reads the `.hcl` files at a path: one file, or all below a folder. Hidden folders and links to
+    /// folders are skipped.
+    pub fn read(path: &Path) -> Result<Self, ReadFault> {
+        let unreadable = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => ReadFault::Missing,
+            _ => ReadFault::Unreadable(prowess_diag::io_reason(error).to_lowercase()),
+        };
+        let full = path.canonicalize().map_err(unreadable)?;
+        let (root, paths) = if full.is_dir() {
+            let mut paths = Vec::new();
+            collect(&full, "", 0, &mut 0, &mut paths);
+            paths.sort();
+            (full, paths)
+        } else {
+            let name = full.file_name().and_then(|name| name.to_str());
+            let (Some(parent), Some(name)) = (full.parent(), name) else {
+                return Err(ReadFault::Missing);
+            };
+            (parent.to_owned(), vec![name.to_owned()])
+        };
+        let left = Cell::new(MAX_BYTES);
+        let folder = ProjectFolder::open(&root, &left)?;
+        let read = |path: String| MissionText {
+            bytes: folder.read(&path),
+            path,
+        };
+        Ok(Self {
+            files: paths.into_iter().map(read).collect(),
+            root,
+        })
+    }
+
+    /// Turns the files into a project and findings. Nothing is run.
+    pub fn project(
+        &self,
+        settings: &MissionSettings<'_>,
+    ) -> Result<(MissionProject, Vec<FileReport>), ReadFault> {
+        let left = Cell::new(MAX_BYTES);
+        let folder = ProjectFolder::open(&self.root, &left)?;
+        Ok(MissionProject::read(&self.files, &folder, settings))
+    }
+}
+
+/// Returns the folder of the mission project around a folder: the folder itself if it has mission
+/// files, or the nearest one above that has, and from there up as long as the next one has some too.
+/// A repository is not left.
+pub fn mission_folder(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let current = current.canonicalize().ok()?;
+    let limit = repository(&current).map(Path::to_owned);
+    let is_inside = |folder: &&Path| {
+        let is_home = Some(*folder) == home && **folder != *current;
+        let is_above = limit
+            .as_deref()
+            .is_some_and(|limit| !folder.starts_with(limit));
+        !is_home && !is_above
+    };
+    let folders: Vec<&Path> = current
+        .ancestors()
+        .take(MAX_PARENTS)
+        .take_while(is_inside)
+        .collect();
+    let has_any = |(at, folder): (usize, &&Path)| {
+        has_mission_files(folder) || at == 0 && has_mission_files_below(folder)
+    };
+    let first = folders.iter().enumerate().position(has_any)?;
+    let above = folders.iter().skip(first + 1);
+    let more = above.take_while(|folder| has_mission_files(folder)).count();
+    folders.get(first + more).map(|folder| (*folder).to_owned())
+}
+
+/// Returns `true` if a folder itself contains a mission file.
+fn has_mission_files(folder: &Path) -> bool {
+    let Ok(listing) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    let is_mission = |entry: std::fs::DirEntry| {
+        let path = entry.path();
+        is_hcl(&path) && is_mission(folder, &path)
+    };
+    listing.flatten().take(MAX_ENTRIES).any(is_mission)
+}
+
+fn has_mission_files_below(folder: &Path) -> bool {
+    let mut paths = Vec::new();
+    collect(folder, "", 0, &mut 0, &mut paths);
+    paths
+        .iter()
+        .any(|path| is_mission(folder, &folder.join(path)))
+}
+
+fn is_mission(root: &Path, path: &Path) -> bool {
+    let inner = path.strip_prefix(root).ok().and_then(Path::to_str);
+    let left = Cell::new(MAX_BYTES);
+    let folder = ProjectFolder::open(root, &left);
+    let (Some(inner), Ok(folder)) = (inner, folder) else {
+        return false;
+    };
+    folder
+        .read(inner)
+        .is_ok_and(|bytes| is_mission_file(&bytes))
+}
+
+fn is_hcl(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "hcl")
+}
+
+/// Collects the `.hcl` files below a folder, relative to it.
+fn collect(root: &Path, path: &str, depth: usize, entries: &mut usize, paths: &mut Vec<String>) {
+    let Ok(listing) = std::fs::read_dir(root.join(path)) else {
+        return;
+    };
+    for entry in listing.flatten() {
+        *entries += 1;
+        if *entries > MAX_ENTRIES || paths.len() >= MAX_FILES {
+            return;
+        }
+        let name = entry.file_name();
+        let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else {
+            continue;
+        };
+        let inner = if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}/{name}")
+        };
+        if kind.is_dir() {
+            if !name.starts_with('.') && depth < MAX_DEPTH {
+                collect(root, &inner, depth + 1, entries, paths);
+            }
+        } else if is_hcl(Path::new(name)) {
+            paths.push(inner);
+        }
+    }
+}
