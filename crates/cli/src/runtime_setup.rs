@@ -145,7 +145,7 @@ impl ModelArgs {
 }
 
 /// Arguments for prompts that no terminal can answer.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct WaitArgs {
     /// Without a terminal, deny what needs approval instead of waiting for `prowess answer`
     #[arg(long, help_heading = "Permissions")]

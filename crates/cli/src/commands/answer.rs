@@ -118,7 +118,7 @@ pub(crate) fn run(
         text: Vec::new(),
         json: args.json,
         model: args.model.clone(),
-        wait: args.wait,
+        wait: args.wait.clone(),
     };
     session::resume(&resume, setup, printer)
 }
