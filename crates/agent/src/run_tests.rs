@@ -23,6 +23,7 @@ fn started(limits: RunLimits, result: Option<Value>) -> Event {
         result,
         tools: None,
         agents: Vec::new(),
+        agent: None,
     }))
 }
 
