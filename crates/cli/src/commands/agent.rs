@@ -163,7 +163,7 @@ impl AgentRunArgs {
             schema: self.schema.clone(),
             output_schema: self.output_schema.clone(),
             json: self.json,
-            wait: self.wait,
+            wait: self.wait.clone(),
             model: self.model.clone(),
         }
     }
@@ -176,7 +176,7 @@ impl AgentChatArgs {
             resume: None,
             agent: Some(self.name.clone()),
             plain: self.plain,
-            wait: self.wait,
+            wait: self.wait.clone(),
             model: self.model.clone(),
         }
     }
