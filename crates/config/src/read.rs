@@ -730,7 +730,10 @@ mod tests {
         assert_eq!(config.permissions.all().len(), 2);
         let unattended = "[permissions]\nunattended = 'deny'\n";
         assert_eq!(check(unattended, &[]).unattended, Some(Unattended::Deny));
-        check("[permissions]\nunattended = 'never'\n", &["`unattended`"]);
+        check(
+            "[permissions]\nunattended = 'never'\n",
+            &["`unattended` must be `deny` or `wait`"],
+        );
         let (config, report) = read("prowess.toml", unattended.to_owned(), true);
         assert_eq!((config.unattended, report.diagnostics.len()), (None, 1));
         // The same file in a project loosens nothing.
