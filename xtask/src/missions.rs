@@ -202,12 +202,12 @@ fn run_cases(path: &Path) -> Result<()> {
         // `config.hcl`, `config2.hcl` and so on are alternatives: a test writes one after the other.
         let alternatives: Vec<&String> = files
             .keys()
-            .filter(|name| name.starts_with("config") && name.ends_with(".hcl"))
+            .filter(|name| name.starts_with("config") && is_hcl(name))
             .collect();
         let projects: Vec<Vec<&String>> = if alternatives.len() > 1 {
             alternatives.into_iter().map(|name| vec![name]).collect()
         } else {
-            let hcl = files.keys().filter(|name| name.ends_with(".hcl"));
+            let hcl = files.keys().filter(|name| is_hcl(name));
             vec![hcl.collect()]
         };
         let mut found = Vec::new();
@@ -239,4 +239,10 @@ fn run_cases(path: &Path) -> Result<()> {
     println!("\n{right}/{total} cases answer as expected ({amended} with what their tests add)");
     ensure!(right == total, "{} cases differ", total - right);
     Ok(())
+}
+
+fn is_hcl(name: &str) -> bool {
+    std::path::Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "hcl")
 }

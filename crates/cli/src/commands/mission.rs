@@ -175,19 +175,18 @@ impl ReadProject {
         global: &GlobalArgs,
         environment: &Environment,
     ) -> Result<Self, Failure> {
-        let path = match path {
-            Some(path) => environment.current.join(path),
-            None => {
-                let home = environment.home.as_deref();
-                mission_folder(&environment.current, home).ok_or_else(|| {
-                    let current = targets::display(&environment.current, environment);
-                    Failure::new(format!(
-                        "no mission files in {} or the folders above",
-                        wording::tick(current)
-                    ))
-                    .hint("create a file such as `missions.hcl` with a `mission \"NAME\" { … }` block")
-                })?
-            }
+        let path = if let Some(path) = path {
+            environment.current.join(path)
+        } else {
+            let home = environment.home.as_deref();
+            mission_folder(&environment.current, home).ok_or_else(|| {
+                let current = targets::display(&environment.current, environment);
+                Failure::new(format!(
+                    "no mission files in {} or the folders above",
+                    wording::tick(current)
+                ))
+                .hint("create a file such as `missions.hcl` with a `mission \"NAME\" { … }` block")
+            })?
         };
         let cannot = |fault: &ReadFault| {
             let shown = wording::tick(targets::display(&path, environment));
@@ -348,12 +347,9 @@ fn given_inputs<'m>(
     if args.input.is_empty() && args.inputs.is_none() {
         return Ok(None);
     }
-    let mission = match (named, &*read.project.missions) {
-        (Some(mission), _) | (None, [mission]) => mission,
-        _ => {
-            let error = Failure::new("`--input` needs the name of a mission");
-            return Err(error.hint("e.g. `prowess mission plan . NAME --input topic=rust`"));
-        }
+    let ((Some(mission), _) | (None, [mission])) = (named, &*read.project.missions) else {
+        let error = Failure::new("`--input` needs the name of a mission");
+        return Err(error.hint("e.g. `prowess mission plan . NAME --input topic=rust`"));
     };
     let mut given = Vec::new();
     if let Some(path) = &args.inputs {

@@ -112,22 +112,19 @@ pub(crate) fn run(
             }
             continue;
         }
-        let (subject, store) = match agent_path {
-            Some(path) => {
-                let store = store.in_place();
-                (agent_subject(&path, &store, environment)?, store)
-            }
-            None => {
-                let path = folder(typed, &library, environment, printer)?;
-                // What this project does not use is trusted where it is.
-                let store = if is_used(&path, &library) {
-                    store.clone()
-                } else {
-                    store.in_place()
-                };
-                let subject = skill_subject(path, &library, &store, environment)?;
-                (subject, store)
-            }
+        let (subject, store) = if let Some(path) = agent_path {
+            let store = store.in_place();
+            (agent_subject(&path, &store, environment)?, store)
+        } else {
+            let path = folder(typed, &library, environment, printer)?;
+            // What this project does not use is trusted where it is.
+            let store = if is_used(&path, &library) {
+                store.clone()
+            } else {
+                store.in_place()
+            };
+            let subject = skill_subject(path, &library, &store, environment)?;
+            (subject, store)
         };
         let (document, ended) = one(&subject, typed, args, &store, environment, printer)?;
         documents.push(document);
