@@ -242,7 +242,7 @@ fn run_cases(path: &Path) -> Result<()> {
 }
 
 fn is_hcl(name: &str) -> bool {
-    std::path::Path::new(name)
+    Path::new(name)
         .extension()
         .is_some_and(|ending| ending == "hcl")
 }

@@ -72,8 +72,7 @@ Manage:
   help [COMMAND|TOPIC]     Show help for a command or topic
 
 Options:
-  -q, --quiet, -v, --verbose  Use quiet or verbose output (can be repeated)
-      --skills-dir <DIR>   Also search this folder (can be repeated)
+  -q, -v, --skills-dir DIR Use quiet or verbose output; also search this folder
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
@@ -239,7 +238,7 @@ mod tests {
             "{help:?}"
         );
         assert!(
-            help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."),
+            help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m-v\u{1b}[0m"),
             "{help:?}"
         );
         root.build();

@@ -598,7 +598,7 @@ fn rules_about_agents_apply() {
     );
     let (output, requests) = talk(
         &world,
-        &["agent", "run", "dev", "go"],
+        &["agent", "run", "dev", "go", "--no-wait"],
         &[
             Calls("call_agent", json!({"name": "builder", "task": "x"})),
             Calls("call_agent", json!({"name": "writer", "task": "x"})),

@@ -11,18 +11,6 @@ const GUIDES: [(&str, usize); 4] = [
     ("from-core-agent.md", 7),
 ];
 
-/// Commands that this program does not have yet. Each must be unknown (exit code 2) or refuse an
-/// untrusted agent (3), so that a line is removed as soon as its command works.
-const MISSING: &[&str] = &[
-    "agent run",
-    "agent chat",
-    "run --agent",
-    "questions",
-    "trust .planck/",
-    "trust todo.skilled_crew.yaml",
-    "trust .agents/config.json",
-];
-
 /// A fenced block of a guide.
 #[derive(Debug)]
 enum Snippet {
@@ -108,11 +96,6 @@ fn run(world: &World, line: &str) -> (i32, String) {
     (output.code, format!("{}{}", output.stdout, output.stderr))
 }
 
-fn is_missing(line: &str) -> bool {
-    let line = line.strip_prefix("prowess ").unwrap();
-    MISSING.iter().any(|missing| line.starts_with(missing))
-}
-
 #[test]
 fn every_snippet_of_a_guide_works() {
     for (guide, least) in GUIDES {
@@ -134,13 +117,6 @@ fn every_snippet_of_a_guide_works() {
                 continue;
             };
             let (code, output) = run(&world, line);
-            if is_missing(line) {
-                assert!(
-                    matches!(code, 2 | 3),
-                    "{guide}: `{line}` works now; remove it from MISSING\n{output}"
-                );
-                continue;
-            }
             count += 1;
             assert!(
                 codes.contains(&code),
@@ -148,21 +124,5 @@ fn every_snippet_of_a_guide_works() {
             );
         }
         assert!(count >= least, "{guide}: {count} commands");
-    }
-}
-
-/// Each command that a guide may name but that does not exist is in a guide.
-#[test]
-fn missing_commands_are_those_of_the_guides() {
-    let texts: Vec<String> = GUIDES
-        .iter()
-        .map(|(guide, _)| {
-            let path = format!("{}/../../docs/guides/{guide}", env!("CARGO_MANIFEST_DIR"));
-            std::fs::read_to_string(path).unwrap()
-        })
-        .collect();
-    for missing in MISSING {
-        let line = format!("\nprowess {missing}");
-        assert!(texts.iter().any(|text| text.contains(&line)), "{missing}");
     }
 }

@@ -398,7 +398,15 @@ fn rules_about_a_skill_apply_to_its_files_by_path() {
     let reads = |world: &World, tool: &str, input: Value| {
         let call = json!({"calls": [{"name": tool, "input": input}]});
         let model = script(world, &[call, json!({"text": "done"})]);
-        let arguments = ["run", "--task", "go", "--model", &model, "--json"];
+        let arguments = [
+            "run",
+            "--task",
+            "go",
+            "--no-wait",
+            "--model",
+            &model,
+            "--json",
+        ];
         let output = world.run(&arguments).expect(0).stdout;
         output.contains("SECRET BODY") || output.contains("SECRET NOTES")
     };

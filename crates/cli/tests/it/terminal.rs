@@ -276,7 +276,7 @@ fn no_command_passes_escapes_to_a_terminal() {
     let load = json!({"name": "evil"}).to_string();
     let resource = json!({"skill_name": "evil", "resource_path": file}).to_string();
     let search = json!({"query": "asked"}).to_string();
-    let made = world.run(&["run", "--task", HOSTILE, "--model", &model]);
+    let made = world.run(&["run", "--task", HOSTILE, "--no-wait", "--model", &model]);
     assert!(
         made.stdout.contains(HOSTILE),
         "a pipe gets the bytes: {}",
@@ -284,6 +284,21 @@ fn no_command_passes_escapes_to_a_terminal() {
     );
     let sessions = world.run(&["session", "list", "--json"]).expect(0).json();
     let id = sessions["sessions"][0]["id"].as_str().unwrap().to_owned();
+    // A session whose question is hostile, and a mission whose names are.
+    let command =
+        json!({"calls": [{"name": "bash", "input": {"command": format!("touch '{HOSTILE}'")}}]});
+    let asks = world.file("asks.jsonl", format!("{command}\n"));
+    let asks = format!("scripted:{}", asks.display());
+    world
+        .run(&["run", "--task", HOSTILE, "--model", &asks])
+        .expect(6);
+    let open = world.run(&["questions", "--json"]).expect(0).json();
+    let question = open["questions"][0]["id"].as_str().unwrap().to_owned();
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    world.file(
+        "missions.hcl",
+        format!("mission {quoted} {{\n  directive = {quoted}\n  agents = [agents[{quoted}]]\n  task {quoted} {{\n    objective = {quoted}\n  }}\n}}\n"),
+    );
     let rows: Vec<(&str, Vec<&str>)> = vec![
         ("new", vec!["new", HOSTILE]),
         ("new", vec!["new", ".agents/skills/evil"]),
@@ -341,6 +356,25 @@ fn no_command_passes_escapes_to_a_terminal() {
             vec!["agent", "run", "Explore", HOSTILE, "--model", &model],
         ),
         ("agent chat", vec!["agent", "chat", HOSTILE, "--plain"]),
+        ("mission plan", vec!["mission", "plan"]),
+        ("mission plan", vec!["mission", "plan", "--json"]),
+        ("mission plan", vec!["mission", "plan", ".", HOSTILE]),
+        ("mission list", vec!["mission", "list"]),
+        ("mission graph", vec!["mission", "graph", HOSTILE]),
+        ("questions", vec!["questions"]),
+        ("questions", vec!["questions", "--json"]),
+        ("answer", vec!["answer", HOSTILE, "yes"]),
+        (
+            "answer",
+            vec![
+                "answer",
+                &question,
+                "no",
+                "--because",
+                HOSTILE,
+                "--no-continue",
+            ],
+        ),
         ("session list", vec!["session", "list"]),
         ("session list", vec!["session", "list", "--json"]),
         ("session show", vec!["session", "show", &id]),

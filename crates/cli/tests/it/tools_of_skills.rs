@@ -30,7 +30,7 @@ fn says(text: &str) -> Value {
 fn run(world: &World, arguments: &[&str], lines: &[Value]) -> Output {
     let lines: Vec<Value> = lines.iter().cloned().chain([says("Done.")]).collect();
     let model = script(world, &lines);
-    let arguments = [arguments, &["--model", &model, "--json"]].concat();
+    let arguments = [arguments, &["--no-wait", "--model", &model, "--json"]].concat();
     world.run(&arguments).expect(0)
 }
 

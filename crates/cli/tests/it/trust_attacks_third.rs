@@ -34,7 +34,7 @@ fn record(world: &World, folder: &str, calls: &Value) -> String {
     let script = world.file(format!("{folder}/script.jsonl"), text);
     let model = format!("scripted:{}", script.display());
     let run = |arguments: &[&str]| world.command(arguments).dir(folder).run();
-    run(&["run", "--task", "Hi.", "--model", &model]);
+    run(&["run", "--task", "Hi.", "--no-wait", "--model", &model]);
     let sessions = run(&["session", "list", "--json"]).expect(0).json();
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
     run(&["session", "show", id, "--whole"]).expect(0).stdout
