@@ -12,7 +12,8 @@
 //!
 //! A third session needs approval for a command of a sub-run, and no user is there. It waits, the
 //! parent of the test answers, and another child continues it. It is killed once at every event and at
-//! random moments, before and after the answer; the outcome is always the same.
+//! random moments, before and after the answer; the outcome is always the same. The same is done with
+//! a team, whose orchestrator calls two workers, one of which needs approval.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,8 +40,10 @@ use prowess_agent::{
     Ending, Event, Message, RecordedAnswer, Request, Run, RunBudget, StampedEvent,
 };
 use prowess_policy::{PermissionMode, Unattended};
+use prowess_registry::Place as RegistryPlace;
 use prowess_runtime::{Engine, Pause, Session, SkillRef, SubRun, Update};
 use prowess_store::SqliteSessions;
+use prowess_tools::{AgentLibrary, UserAgentsOnly};
 use prowess_traits::{Answer, AnswerOutcome, QuestionQuery, SessionStore};
 use serde_json::{Value, json};
 
@@ -57,6 +60,8 @@ const DELAY: u64 = 50_000;
 const AT_ONCE: usize = 4;
 /// Number of kills of sessions that ask, at random moments.
 const ASKING_KILLS: usize = 60;
+/// Number of kills of teams, at random moments.
+const TEAM_KILLS: usize = 200;
 /// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
 /// Deadline of each of the tests, which take less than a minute on two cores.
@@ -67,6 +72,8 @@ const STEPS: &str = "PROWESS_KILL_STEPS";
 const SEED: &str = "PROWESS_KILL_SEED";
 /// Set if no user is there and every command needs approval.
 const ASKS: &str = "PROWESS_KILL_ASKS";
+/// Set if the session is that of a team.
+const TEAM: &str = "PROWESS_KILL_TEAM";
 /// The skill to run, instead of the session of the other tests.
 const SKILL: &str = "PROWESS_KILL_SKILL";
 
@@ -76,6 +83,7 @@ const TOLD: &str = "it is unknown whether it had an effect";
 prowess_test::tests! {
     ; serial: at_every_event at_every_event_of_an_invoked_skill at_random_moments
     at_every_event_around_a_question at_random_moments_around_a_question
+    team_at_every_event team_at_random_moments
 }
 
 fn main() -> ExitCode {
@@ -95,6 +103,15 @@ fn decide(request: &Request) -> Act {
     }
     if conversation(request).starts_with("Run skill: below") {
         return decide_below(request);
+    }
+    if conversation(request).starts_with("Lead the team") {
+        return decide_team(request);
+    }
+    if conversation(request).starts_with("Worker one") {
+        return decide_below(request);
+    }
+    if conversation(request).starts_with("Worker two") {
+        return decide_checker(request);
     }
     if conversation(request).starts_with("Write the line below") {
         return decide_asking(request);
@@ -185,6 +202,32 @@ fn decide_asking(request: &Request) -> Act {
     }
 }
 
+/// Decides the next step of an orchestrator with two workers.
+fn decide_team(request: &Request) -> Act {
+    let results = request.messages.iter().flat_map(Message::results);
+    let called = |result: &&prowess_agent::ToolResult| {
+        assert!(!result.is_error, "{}", result.text);
+        &*result.name == "call_agent"
+    };
+    let work = |name: &str, task: &str| call("call_agent", json!({"name": name, "task": task}));
+    match results.filter(called).count() {
+        0 => work("one", "Worker one: write the line below."),
+        1 => work("two", "Worker two: check the log."),
+        _ => says("done"),
+    }
+}
+
+/// Decides the next step of a worker that reads the log.
+fn decide_checker(request: &Request) -> Act {
+    match request.messages.iter().flat_map(Message::results).last() {
+        None => call("read", json!({ "path": "log" })),
+        Some(last) => {
+            assert!(last.text.contains("below"), "{}", last.text);
+            says("checked")
+        }
+    }
+}
+
 /// Runs the session to its end and acknowledges each stored event.
 fn child(folder: PathBuf) {
     let steps = std::env::var_os(STEPS).is_some();
@@ -211,6 +254,16 @@ fn child(folder: PathBuf) {
             }
         },
     )));
+    let team = std::env::var_os(TEAM).is_some();
+    if team {
+        let place = RegistryPlace {
+            current: world.path(""),
+            home: Some(world.path("~")),
+            ..RegistryPlace::default()
+        };
+        let library = AgentLibrary::new(place, Arc::new(UserAgentsOnly));
+        parts.services.agents = Some(Arc::new(library));
+    }
     let engine = Engine::new(parts).unwrap();
     if let Ok(skill) = std::env::var(SKILL) {
         let sub = SubRun::new(SkillRef::Name(skill.into()));
@@ -221,10 +274,15 @@ fn child(folder: PathBuf) {
     wait(async {
         let mut session = match std::env::var(SESSION) {
             Ok(id) => Session::resume(&engine, &id, None).await.unwrap(),
+            Err(_) if team => Session::start_agent(&engine, "dev", "kill", &never())
+                .await
+                .unwrap(),
             Err(_) => Session::start(&engine, "kill").await.unwrap(),
         };
         if session.run().messages().is_empty() {
-            let task = if asks {
+            let task = if team {
+                "Lead the team."
+            } else if asks {
                 "Write the line below."
             } else {
                 "Write the lines."
@@ -250,6 +308,8 @@ struct Place {
     skill: Option<&'static str>,
     /// `true` if no user is there and every command needs approval.
     asks: bool,
+    /// `true` if the session is that of a team.
+    team: bool,
 }
 
 impl Place {
@@ -263,6 +323,7 @@ impl Place {
             said: BTreeMap::new(),
             skill: None,
             asks: false,
+            team: false,
         }
     }
 
@@ -271,6 +332,27 @@ impl Place {
         Self {
             asks: true,
             ..Self::new()
+        }
+    }
+
+    /// Creates a world whose session is that of a team of Planck that waits for answers.
+    fn team() -> Self {
+        let place = Self::asking();
+        let member = |name: &str, tools: Value| json!({"type": name, "name": name, "description": name, "provider": "p", "model_id": "m", "system_prompt": "Work.", "tools": tools});
+        let mut lead = member("orchestrator", json!([]));
+        lead["skills"] = json!([]);
+        let members = json!([
+            lead,
+            member("one", json!(["bash", "read"])),
+            member("two", json!(["read"]))
+        ]);
+        let team = json!({"name": "dev", "members": members});
+        place
+            .world
+            .file("~/.planck/teams/dev/TEAM.json", team.to_string());
+        Self {
+            team: true,
+            ..place
         }
     }
 
@@ -289,6 +371,9 @@ impl Place {
         }
         if self.asks {
             command.env(ASKS, "1");
+        }
+        if self.team {
+            command.env(TEAM, "1");
         }
         command.spawn().unwrap()
     }
@@ -459,6 +544,15 @@ fn kill_asking_at(place: &mut Place, event: usize) -> bool {
 
 /// Kills a session that asks once at each event, before and after the answer.
 fn at_every_event_around_a_question() {
+    asking_at_every_event("at_every_event_around_a_question", Place::asking);
+}
+
+/// The same, with a team of two workers.
+fn team_at_every_event() {
+    asking_at_every_event("team_at_every_event", Place::team);
+}
+
+fn asking_at_every_event(test: &str, make: fn() -> Place) {
     let began = Instant::now();
     let next = AtomicUsize::new(1);
     let killed = AtomicUsize::new(0);
@@ -467,7 +561,7 @@ fn at_every_event_around_a_question() {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
-                    let mut place = Place::asking();
+                    let mut place = make();
                     if !kill_asking_at(&mut place, next.fetch_add(1, Ordering::SeqCst)) {
                         return;
                     }
@@ -483,7 +577,7 @@ fn at_every_event_around_a_question() {
     });
     let (killed, twice) = (killed.into_inner(), twice.into_inner());
     println!(
-        "at_every_event_around_a_question: {killed} kills, {twice} duplicate lines, {} s",
+        "{test}: {killed} kills, {twice} duplicate lines, {} s",
         began.elapsed().as_secs()
     );
     assert!(killed > 25, "{killed} events");
@@ -492,6 +586,19 @@ fn at_every_event_around_a_question() {
 
 /// Kills sessions that ask at random moments, and answers their questions between the kills.
 fn at_random_moments_around_a_question() {
+    asking_at_random(
+        "at_random_moments_around_a_question",
+        Place::asking,
+        ASKING_KILLS,
+    );
+}
+
+/// The same, with a team of two workers.
+fn team_at_random_moments() {
+    asking_at_random("team_at_random_moments", Place::team, TEAM_KILLS);
+}
+
+fn asking_at_random(test: &str, make: fn() -> Place, most: usize) {
     let began = Instant::now();
     let kills = AtomicUsize::new(0);
     let questions = AtomicUsize::new(0);
@@ -500,9 +607,9 @@ fn at_random_moments_around_a_question() {
         for worker in 0..AT_ONCE as u64 {
             scope.spawn(move || {
                 let mut random = Random(0x5EED ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-                while kills.load(Ordering::SeqCst) < ASKING_KILLS {
-                    let mut place = Place::asking();
-                    while !place.is_done() && kills.load(Ordering::SeqCst) < ASKING_KILLS {
+                while kills.load(Ordering::SeqCst) < most {
+                    let mut place = make();
+                    while !place.is_done() && kills.load(Ordering::SeqCst) < most {
                         if kill_after(&mut place, random.below(12), random.below(DELAY)) {
                             kills.fetch_add(1, Ordering::SeqCst);
                         }
@@ -519,7 +626,7 @@ fn at_random_moments_around_a_question() {
         }
     });
     println!(
-        "at_random_moments_around_a_question: {} kills, {} questions, {} s",
+        "{test}: {} kills, {} questions, {} s",
         kills.into_inner(),
         questions.into_inner(),
         began.elapsed().as_secs()
