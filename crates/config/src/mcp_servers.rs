@@ -269,7 +269,9 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         Ok(value) => value,
         Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };
-    let key = if path.ends_with(CORE_AGENT_MCP_FILE) && value.get("mcpServers").is_none() {
+    // core-agent's files, in `.agents` and in the root of a subagent, have another key.
+    let is_core_agent = path.file_name().is_some_and(|name| name == "mcp.json");
+    let key = if is_core_agent && value.get("mcpServers").is_none() {
         "servers"
     } else {
         "mcpServers"

@@ -131,6 +131,11 @@ impl Session {
         self.end(Ending::Waiting { questions }).await
     }
 
+    /// Records that the task of the session has its answer. The session can still be resumed.
+    pub async fn close(&mut self) -> Result<(), RuntimeError> {
+        self.end(Ending::Answered).await.map(|_| ())
+    }
+
     /// Records the ending.
     pub(crate) async fn end(&mut self, ending: Ending) -> Result<Pause, RuntimeError> {
         self.journal

@@ -383,7 +383,17 @@ pub(crate) fn resume(
     let _servers = setup.connect(agent.as_deref(), printer)?;
     let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
-        let chosen = setup.model(&model).await?;
+        let chosen = match setup.model(&model).await {
+            Ok(chosen) => chosen,
+            // The model is that of the session, which another machine or another day may not have.
+            Err(failure) if args.model.model.is_none() => {
+                let hint = format!(
+                    "continue with another model: `prowess session resume {id} --model MODEL`"
+                );
+                return Err(failure.hint(hint));
+            }
+            Err(failure) => return Err(failure),
+        };
         printer.status(&about(
             &chosen.model.about().name,
             "resumed session",
@@ -408,6 +418,9 @@ pub(crate) fn resume(
             Err(error) => Err(error),
         };
         let pause = pause.map_err(|error| failure(&error))?;
+        if text.is_empty() && matches!(pause, Pause::Answered(_)) {
+            session.close().await.map_err(|error| failure(&error))?;
+        }
         let finished = prowess::FinishedRun {
             session: session.id().into(),
             ending: match pause {

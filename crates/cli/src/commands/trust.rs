@@ -374,6 +374,10 @@ fn folder(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<PathBuf, Failure> {
+    let is_known = library.catalog().resolve(typed).is_ok() || Path::new(typed).exists();
+    if let Some(path) = crew_skill(typed, environment).filter(|_| !is_known) {
+        return Ok(path);
+    }
     let path = match targets::resolve_skill_in(library, Path::new(typed), environment, printer)? {
         Meant::Path(path) if path.is_dir() && !path.join(main_file_in(&path)).is_file() => {
             let shown = targets::display(&path, environment);
@@ -393,6 +397,16 @@ fn folder(
         .hint("list the skills that need trust with `prowess trust`")),
     }?;
     Ok(known_path(path, library))
+}
+
+/// Returns the folder of a skill that only the agents of a crew have.
+fn crew_skill(name: &str, environment: &Environment) -> Option<PathBuf> {
+    let files = agent::files(environment);
+    files.iter().find_map(|found| {
+        let mut folders = found.file.agents.iter().flat_map(|one| &one.skill_folders);
+        let (_, folder) = folders.find(|(known, _)| **known == *name)?;
+        Some(found.root.join(&**folder))
+    })
 }
 
 /// Returns the path at which the library uses a skill. Trust is bound to that path, and the typed one

@@ -889,7 +889,7 @@ fn servers_of_a_root_are_for_its_agent_only() {
     });
     world.file(
         "~/.agents/cluster/mcp.json",
-        json!({ "mcpServers": { "shop": server } }).to_string(),
+        json!({ "servers": { "shop": server } }).to_string(),
     );
     world.file(
         "~/.agents/config.json",

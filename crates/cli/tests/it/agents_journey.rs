@@ -123,3 +123,27 @@ fn team_waits_for_an_answer_and_another_process_continues_it() {
     let questions = world.run(&["questions", "--json"]).expect(0).json();
     assert_eq!(questions["questions"], json!([]));
 }
+
+/// A skill that only the agents of a crew have is trusted by its name.
+#[test]
+fn skill_of_a_crew_is_trusted_by_name() {
+    let world = World::new();
+    world.file(
+        "todo.skilled_crew.yaml",
+        "version: \"1.0\"\nid: todo\nagents:\n  keeper:\n    instructionsPath: ./KEEPER.md\n    skills:\n      - name: create-task\n        folderPath: ./kit/create-task\n",
+    );
+    world.file(
+        "KEEPER.md",
+        "---\nname: keeper\ndescription: Keeps.\n---\nKeep.\n",
+    );
+    world.file(
+        "kit/create-task/SKILL.md",
+        "---\nname: create-task\ndescription: Creates a task. Use for tasks.\n---\nCreate it.\n",
+    );
+    trust(&world, "create-task");
+    let shown = world
+        .run(&["trust", "kit/create-task", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["skills"][0]["state"], "trusted", "{shown}");
+}

@@ -80,6 +80,11 @@ fn run_without_terminal_waits_for_an_answer() {
     assert_eq!(output.stdout, "made it\n");
     assert!(world.exists("made"));
     assert_eq!(questions(&world).len(), 0);
+    let sessions = world.run(&["session", "list"]).expect(0).stdout;
+    assert!(
+        sessions.contains("answered") && !sessions.contains("open"),
+        "{sessions}"
+    );
     let session = id.split('-').next().unwrap();
     let shown = world.run(&["session", "show", session]).expect(0).stdout;
     for part in [
@@ -98,6 +103,21 @@ fn run_without_terminal_waits_for_an_answer() {
         "{}",
         why.stdout
     );
+}
+
+/// The answer is stored although the model of the session is not available.
+#[test]
+fn unavailable_model_has_a_way_to_continue() {
+    let world = world();
+    let id = wait(&world);
+    let session = id.split('-').next().unwrap();
+    let answered = world.run(&["answer", &id, "yes"]).expect(2);
+    let hint = format!("`prowess session resume {session} --model MODEL`");
+    assert!(answered.stderr.contains(&hint), "{}", answered.stderr);
+    let model = script(&world, &[says("made it", &["mkdir made"])]);
+    let resumed = world.run(&["session", "resume", session, "--edits", "--model", &model]);
+    assert_eq!(resumed.expect(0).stdout, "made it\n");
+    assert!(world.exists("made"));
 }
 
 #[test]
