@@ -174,6 +174,11 @@ impl Session {
             let mut why = format!("Unknown agent: {}.", answer::shown(&asked));
             if *asked == *profile.name || profile.given.as_ref() == Some(&asked) {
                 why = format!("Agent {} cannot start itself.", answer::shown(&asked));
+            } else if self.is_untrusted_agent(&asked) {
+                why = format!(
+                    "Agent {} does not run: the user has not trusted its file.",
+                    answer::shown(&asked)
+                );
             } else if let Some(near) = agent_profile::nearest(&asked, &profile.team) {
                 why.push_str(&format!(" Did you mean {}?", wording::tick(near)));
             }
@@ -186,6 +191,15 @@ impl Session {
             return Err(format!("{why} Available: {list}"));
         };
         Ok((member.name.clone(), Target::Member(member.agent.clone())))
+    }
+
+    /// Returns `true` if a file of the project describes the agent and is not trusted.
+    fn is_untrusted_agent(&self, name: &str) -> bool {
+        let library = self.engine.services().agents.as_ref();
+        library.is_some_and(|library| {
+            let found = library.find(name);
+            found.is_some_and(|found| !library.is_trusted(&found))
+        })
     }
 
     /// Returns an agent that a model defines, with the tools and skills that it names.

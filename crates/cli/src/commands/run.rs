@@ -306,7 +306,8 @@ pub(crate) fn print(
                 printer.note(
                     &format!("waiting for an answer to question {id}"),
                     &format!(
-                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`"
+                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`; \
+                         commands write files only with `--edits`"
                     ),
                 );
             }

@@ -147,3 +147,27 @@ fn skill_of_a_crew_is_trusted_by_name() {
         .json();
     assert_eq!(shown["skills"][0]["state"], "trusted", "{shown}");
 }
+
+/// An agent of an untrusted file is not called unknown.
+#[test]
+fn untrusted_agent_is_named_as_such() {
+    let world = project();
+    world.file(
+        "~/.claude/agents/lead.md",
+        "---\nname: lead\ndescription: Leads.\ntools: Agent(reviewer, helper)\n---\nYou lead.\n",
+    );
+    world.file(
+        "~/.claude/agents/helper.md",
+        "---\nname: helper\ndescription: Helps.\n---\nYou help.\n",
+    );
+    let model = script(
+        &world,
+        "lead.jsonl",
+        &[
+            json!({"calls": [{"name": "call_agent", "input": {"name": "reviewer", "task": "Look."}}]}),
+            json!({"text": "end", "expect": ["the user has not trusted its file"]}),
+        ],
+    );
+    let output = world.run(&["agent", "run", "lead", "Go.", "--model", &model]);
+    assert_eq!(output.expect(0).stdout, "end\n");
+}
