@@ -1,6 +1,6 @@
 //! Trust in the agent files of a project.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use prowess_flow::{AgentFile, AgentScope};
 use prowess_tools::AgentFileTrust;
@@ -17,7 +17,7 @@ pub struct RecordedAgentTrust {
 
 impl AgentFileTrust for RecordedAgentTrust {
     /// The one place that decides whether the agents of a file may run.
-    fn is_trusted(&self, scope: AgentScope, _root: &Path, file: &AgentFile) -> bool {
+    fn is_trusted(&self, scope: AgentScope, file: &AgentFile) -> bool {
         AgentTrust::new(scope, file, self.store.as_ref(), &self.project)
             .is_ok_and(|trust| trust.is_trusted())
     }

@@ -92,16 +92,9 @@ pub struct FoundAgentFile {
 }
 
 /// Reads the agent files of a project and of a user: those of the current folder and its parents up
-/// to the repository, nearest first, then those of the home folder.
-pub fn agent_files(place: &Place) -> Vec<FoundAgentFile> {
-    agent_files_and_teams(place, &[])
-}
-
-/// As [`agent_files`], with other folders that have Planck's teams.
-pub fn agent_files_and_teams(
-    place: &Place,
-    teams: &[(AgentScope, PathBuf)],
-) -> Vec<FoundAgentFile> {
+/// to the repository, nearest first, then those of the home folder. `teams` are more folders with
+/// teams of Planck.
+pub fn agent_files(place: &Place, teams: &[(AgentScope, PathBuf)]) -> Vec<FoundAgentFile> {
     let home = place.home.as_deref();
     let mut found = Vec::new();
     let root = repository(&place.current).filter(|root| Some(*root) != home);

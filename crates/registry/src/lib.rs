@@ -26,9 +26,7 @@ pub mod source;
 mod stamp;
 pub mod subscribe;
 
-pub use agent_files::{
-    FoundAgentFile, agent_files, agent_files_and_teams, read_agent_file, read_agent_text,
-};
+pub use agent_files::{FoundAgentFile, agent_files, read_agent_file, read_agent_text};
 pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};

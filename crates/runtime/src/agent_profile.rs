@@ -229,7 +229,7 @@ impl Engine {
         };
         let entries = library.roster().entries().iter();
         let used = entries.filter(|entry| entry.shadowed_by.is_none() && !entry.is_member());
-        let found = used.map(|entry| library.found(entry));
+        let found = used.map(FoundAgent::new);
         let trusted = found.filter(|found| library.is_trusted(found));
         trusted
             .take(MAX_TEAM)
@@ -250,11 +250,8 @@ impl Engine {
         };
         let library = self.services().agents.as_ref();
         let entries = library.map_or(&[][..], |library| library.roster().entries());
-        let mut found = library.into_iter().flat_map(|library| {
-            let found = entries.iter().map(|entry| library.found(entry));
-            found.filter(|found| found.path().to_string_lossy() == *source.path)
-        });
-        let found = found.next();
+        let mut found = entries.iter().map(FoundAgent::new);
+        let found = found.find(|found| found.path().to_string_lossy() == *source.path);
         let is_trusted = match (&found, library) {
             (Some(found), Some(library)) => library.is_trusted(found),
             // Without its file, an agent of a project cannot be trusted.
@@ -513,7 +510,7 @@ fn team(library: &AgentLibrary, found: &FoundAgent, definition: &AgentDef) -> Ve
         let used = entries.filter(|entry| {
             entry.shadowed_by.is_none() && !entry.is_member() && calls.contains(&entry.name)
         });
-        let found = used.map(|entry| library.found(entry));
+        let found = used.map(FoundAgent::new);
         let found = found.filter(|other| !is_self(other) && library.is_trusted(other));
         let members = found.take(MAX_TEAM).filter_map(|found| member(&found));
         return members.collect();

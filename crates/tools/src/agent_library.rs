@@ -1,16 +1,16 @@
 //! The agents of files: which ones there are, and whether they may run.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use prowess_flow::{AgentDef, AgentFile, AgentRoster, AgentScope, PromptSource, RosterEntry};
-use prowess_registry::{Place, agent_files_and_teams, read_agent_file};
+use prowess_registry::{Place, agent_files, read_agent_file};
 
 /// Decides whether the agents of a file may run.
 pub trait AgentFileTrust: Debug + Send + Sync {
-    /// Returns `true` if the agents of a file may run. Paths in the file are relative to `root`.
-    fn is_trusted(&self, scope: AgentScope, root: &Path, file: &AgentFile) -> bool;
+    /// Returns `true` if the agents of a file may run.
+    fn is_trusted(&self, scope: AgentScope, file: &AgentFile) -> bool;
 }
 
 /// Trusts the files of the user, and no file of a project.
@@ -18,7 +18,7 @@ pub trait AgentFileTrust: Debug + Send + Sync {
 pub struct UserAgentsOnly;
 
 impl AgentFileTrust for UserAgentsOnly {
-    fn is_trusted(&self, scope: AgentScope, _: &Path, _: &AgentFile) -> bool {
+    fn is_trusted(&self, scope: AgentScope, _: &AgentFile) -> bool {
         scope == AgentScope::User
     }
 }
@@ -30,14 +30,7 @@ pub struct AgentLibrary {
     /// More folders with teams of Planck.
     teams: Vec<(AgentScope, PathBuf)>,
     trust: Arc<dyn AgentFileTrust>,
-    agents: OnceLock<ReadAgents>,
-}
-
-#[derive(Debug, Default)]
-struct ReadAgents {
-    roster: AgentRoster,
-    /// The folder that the paths of each file are relative to.
-    roots: Vec<(AgentScope, Box<str>, PathBuf)>,
+    roster: OnceLock<AgentRoster>,
 }
 
 /// An agent of a file.
@@ -45,8 +38,6 @@ struct ReadAgents {
 pub struct FoundAgent {
     /// The agent, or a team that is addressed like one.
     pub entry: RosterEntry,
-    /// The folder that the paths of its file are relative to.
-    pub root: PathBuf,
 }
 
 impl AgentLibrary {
@@ -56,7 +47,7 @@ impl AgentLibrary {
             place,
             teams: Vec::new(),
             trust,
-            agents: OnceLock::new(),
+            roster: OnceLock::new(),
         }
     }
 
@@ -66,65 +57,45 @@ impl AgentLibrary {
         Self { teams, ..self }
     }
 
-    fn agents(&self) -> &ReadAgents {
-        self.agents.get_or_init(|| {
-            let files = agent_files_and_teams(&self.place, &self.teams);
-            let roots = files.iter();
-            let roots = roots
-                .map(|found| (found.scope, found.file.path.clone(), found.root.clone()))
-                .collect();
-            let files = files.into_iter().map(|found| (found.scope, found.file));
-            ReadAgents {
-                roster: AgentRoster::new(files),
-                roots,
-            }
-        })
-    }
-
     /// Returns all agents, in order of precedence. Reads the files on the first call.
     pub fn roster(&self) -> &AgentRoster {
-        &self.agents().roster
+        self.roster.get_or_init(|| {
+            let files = agent_files(&self.place, &self.teams).into_iter();
+            AgentRoster::new(files.map(|found| (found.scope, found.file)))
+        })
     }
 
     /// Finds an agent by its name or its qualified name.
     pub fn find(&self, name: &str) -> Option<FoundAgent> {
-        self.roster()
-            .resolve(name)
-            .ok()
-            .map(|entry| self.found(entry))
-    }
-
-    /// Returns an entry of the roster with its root.
-    pub fn found(&self, entry: &RosterEntry) -> FoundAgent {
-        let is_file = |(scope, path, _): &&(AgentScope, Box<str>, PathBuf)| {
-            *scope == entry.scope && *path == entry.file.path
-        };
-        let root = self.agents().roots.iter().find(is_file);
-        FoundAgent {
-            entry: entry.clone(),
-            root: root.map(|(.., root)| root.clone()).unwrap_or_default(),
-        }
+        self.roster().resolve(name).ok().map(FoundAgent::new)
     }
 
     /// Returns `true` if an agent may run.
     pub fn is_trusted(&self, agent: &FoundAgent) -> bool {
         let entry = &agent.entry;
-        self.trust.is_trusted(entry.scope, &agent.root, &entry.file)
+        self.trust.is_trusted(entry.scope, &entry.file)
     }
 
     /// Returns `true` if an agent may run, and its file is as trusted now as when it was read. Reads
     /// the file again.
     pub fn is_trusted_now(&self, agent: &FoundAgent) -> bool {
         let file = &agent.entry.file;
-        let now = read_agent_file(&agent.root, &file.path, file.dialect);
+        let now = read_agent_file(&file.root, &file.path, file.dialect);
         let is_now = |now: &AgentFile| {
-            self.trust.is_trusted(agent.entry.scope, &agent.root, now) && now.agents == file.agents
+            self.trust.is_trusted(agent.entry.scope, now) && now.agents == file.agents
         };
         self.is_trusted(agent) && now.is_ok_and(|now| is_now(&now))
     }
 }
 
 impl FoundAgent {
+    /// Creates an agent from an entry of a roster.
+    pub fn new(entry: &RosterEntry) -> Self {
+        Self {
+            entry: entry.clone(),
+        }
+    }
+
     /// Returns the definition; for a team, the one of the agent that the user talks to.
     pub fn definition(&self) -> Option<&AgentDef> {
         self.entry.agent()
@@ -132,7 +103,7 @@ impl FoundAgent {
 
     /// Returns the path of a file or folder that the agent's file names.
     pub fn path_of(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.entry.file.root.join(path)
     }
 
     /// Returns the path of the file.

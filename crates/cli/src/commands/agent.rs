@@ -10,7 +10,7 @@ use prowess::BUILT_IN_AGENTS;
 use prowess::inspect::{self, selection_text};
 use prowess_diag::{FileReport, Severity, suggest, theme, wording};
 use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
-use prowess_registry::{FoundAgentFile, agent_files_and_teams};
+use prowess_registry::{FoundAgentFile, agent_files};
 use prowess_trust::{AgentTrust, TrustError, TrustState};
 
 use crate::args::GlobalArgs;
@@ -243,7 +243,7 @@ pub(crate) fn files(environment: &Environment) -> Vec<FoundAgentFile> {
         .into_iter()
         .map(|folder| (folder.scope, folder.path))
         .collect();
-    agent_files_and_teams(&environment.place(), &teams)
+    agent_files(&environment.place(), &teams)
 }
 
 /// Looks up the trust in the file of an agent.

@@ -15,7 +15,7 @@ use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, RosterEntry, TeamKind};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_shell::programs;
-use prowess_tools::ToolOwner;
+use prowess_tools::{FoundAgent, ToolOwner};
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
@@ -185,7 +185,7 @@ impl Setup {
             let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
                 continue;
             };
-            let agent = library.found(entry);
+            let agent = FoundAgent::new(entry);
             let of_root = definition
                 .root
                 .iter()

@@ -131,6 +131,21 @@ impl Mission {
         identifiers
     }
 
+    /// Returns the arrows whose ends are drawn, with the identifiers of both.
+    fn drawn<'m>(
+        &'m self,
+        identifiers: &'m BTreeMap<ArrowEnd<'m>, String>,
+    ) -> Vec<(&'m str, &'m str, Arrow<'m>)> {
+        let mut drawn = Vec::new();
+        for arrow in self.arrows() {
+            let from = identifiers.get(&ArrowEnd::Task(arrow.from));
+            if let (Some(from), Some(to)) = (from, identifiers.get(&arrow.to)) {
+                drawn.push((from.as_str(), to.as_str(), arrow));
+            }
+        }
+        drawn
+    }
+
     fn mermaid(&self) -> String {
         let identifiers = self.identifiers();
         let mut text = String::from("flowchart TD\n");
@@ -147,14 +162,7 @@ impl Mission {
                 text.push_str(&format!("  {id}([\"{label}\"])\n"));
             }
         }
-        for arrow in self.arrows() {
-            let ids = (
-                identifiers.get(&ArrowEnd::Task(arrow.from)),
-                identifiers.get(&arrow.to),
-            );
-            let (Some(from), Some(to)) = ids else {
-                continue;
-            };
+        for (from, to, arrow) in self.drawn(&identifiers) {
             let line = match &arrow.condition {
                 Some(condition) => {
                     format!("  {from} -.->|\"{}\"| {to}\n", mermaid_text(condition))
@@ -181,14 +189,7 @@ impl Mission {
                 text.push_str(&format!("  {id} [shape=oval, label={label}];\n"));
             }
         }
-        for arrow in self.arrows() {
-            let ids = (
-                identifiers.get(&ArrowEnd::Task(arrow.from)),
-                identifiers.get(&arrow.to),
-            );
-            let (Some(from), Some(to)) = ids else {
-                continue;
-            };
+        for (from, to, arrow) in self.drawn(&identifiers) {
             let line = match &arrow.condition {
                 Some(condition) => {
                     let label = dot_text(condition);

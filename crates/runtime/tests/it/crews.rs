@@ -1,6 +1,5 @@
 //! Crews of `skilled_crew`, with their own skills, commands and servers.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use prowess_agent::Request;
@@ -29,7 +28,7 @@ prowess_test::tests! {
 struct Trust(std::sync::atomic::AtomicBool);
 
 impl AgentFileTrust for Trust {
-    fn is_trusted(&self, _: AgentScope, _: &Path, _: &AgentFile) -> bool {
+    fn is_trusted(&self, _: AgentScope, _: &AgentFile) -> bool {
         !self.0.load(std::sync::atomic::Ordering::SeqCst)
     }
 }
