@@ -55,6 +55,29 @@ pub struct AgentProfile {
     /// The greatest depth of a session below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u8>,
+    /// `true` if it directs a task of a mission: it has the tools for that and no others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_commander: bool,
+    /// The skills that its mission defines for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_skills: Vec<OwnSkill>,
+    /// The tools among `tools` that it has only while one of its own skills that lists them is loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skill_only_tools: Vec<Box<str>>,
+}
+
+/// A skill that a mission defines for an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnSkill {
+    /// Its name.
+    pub name: Box<str>,
+    /// When to load it.
+    pub description: String,
+    /// Its text.
+    pub instructions: String,
+    /// The tools that loading it adds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Box<str>>,
 }
 
 /// The file that defines an agent.

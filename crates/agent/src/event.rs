@@ -175,6 +175,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
     },
+    /// An event of the mission run that this session records, in the format of `prowess-flow`. It has
+    /// no effect on a conversation.
+    Mission {
+        /// The event.
+        fact: Value,
+    },
     /// The session ended or paused.
     Ended {
         /// The reason.
@@ -221,6 +227,9 @@ pub struct Started {
     /// The agent that the session runs as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentProfile>>,
+    /// The mission, if the session records a run of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mission: Option<Box<str>>,
 }
 
 /// The parent of a sub-run.

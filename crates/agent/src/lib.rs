@@ -16,7 +16,7 @@ mod run;
 mod usage;
 
 pub use agent_profile::{
-    AgentCommand, AgentNotes, AgentProfile, AgentSource, SpawnLimits, TeamMember,
+    AgentCommand, AgentNotes, AgentProfile, AgentSource, OwnSkill, SpawnLimits, TeamMember,
 };
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{

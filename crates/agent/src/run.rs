@@ -16,11 +16,16 @@ use crate::usage::{RunLimit, Spent};
 
 /// The tool that submits a result.
 const SUBMIT: &str = "submit";
+/// The tools of a commander that submit an output and end its task.
+const COMMANDER_SUBMITS: [&str; 2] = ["submit_output", "task_complete"];
 /// The number of identical calls with identical results after which the model is warned.
 const PATIENCE: u32 = 3;
 /// The note for a model that stops without submitting a result.
 const REMINDER: &str = "You have not submitted a result. Call `submit` now, or explain in one \
      sentence why you cannot.";
+/// The note for a commander that stops without ending its task.
+const COMMANDER_REMINDER: &str = "The task is not complete. Continue, or call `task_complete` now; if \
+     the objective cannot be met, call it with `succeed` set to false and the reason.";
 /// The maximum number of calls kept from one reply, executed or not.
 pub(crate) const MAX_CALLS: usize = 256;
 /// The number of times a truncated reply is continued.
@@ -212,6 +217,7 @@ impl Run {
             | Event::HookFired { .. }
             | Event::Listed(_)
             | Event::Resumed { .. }
+            | Event::Mission { .. }
             | Event::Ended { .. } => Ok(()),
         }
     }
@@ -240,13 +246,14 @@ impl Run {
             Event::ActivationStarted { .. } => self.activated = true,
             Event::Noted { text, usage, .. } => {
                 self.spent.usage += usage.unwrap_or_default();
-                self.reminded |= text == REMINDER;
+                self.reminded |= matches!(&**text, REMINDER | COMMANDER_REMINDER);
                 self.push_user([MessagePart::text(text)]);
             }
             Event::Asked { .. }
             | Event::Decided(_)
             | Event::HookFired { .. }
-            | Event::Listed(_) => {}
+            | Event::Listed(_)
+            | Event::Mission { .. } => {}
             Event::Replied {
                 reply,
                 milliseconds,
@@ -273,7 +280,9 @@ impl Run {
                 self.unload(unloaded);
                 self.load(loaded);
                 self.submitted = submitted.clone().or(self.submitted.take());
-                self.misfits += u32::from(&*result.name == SUBMIT && result.is_error);
+                let submits = &*result.name == SUBMIT
+                    || self.is_commander() && COMMANDER_SUBMITS.contains(&&*result.name);
+                self.misfits += u32::from(submits && result.is_error);
                 let is_other =
                     |asked: &AskedQuestion| asked.question.call != Some(result.call.clone());
                 self.questions.retain(is_other);
@@ -464,6 +473,15 @@ impl Run {
         RunStep::End(Ending::Failed { kind, message })
     }
 
+    /// Returns `true` if the run is that of a mission's commander.
+    fn is_commander(&self) -> bool {
+        let agent = self
+            .started
+            .as_ref()
+            .and_then(|started| started.agent.as_ref());
+        agent.is_some_and(|agent| agent.is_commander)
+    }
+
     /// Returns the next step after a reply without tool calls.
     fn after_answer(&self, limit: Option<RunLimit>) -> RunStep {
         let wants_result = self
@@ -488,6 +506,8 @@ impl Run {
             Some(
                 "Your reply was truncated because it reached the output token limit. Continue where it stopped.",
             )
+        } else if wants_result && !self.reminded && self.is_commander() {
+            Some(COMMANDER_REMINDER)
         } else if wants_result && !self.reminded {
             Some(REMINDER)
         } else {

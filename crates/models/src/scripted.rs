@@ -19,11 +19,16 @@ pub const MAX_SCRIPT: usize = 16 * 1024 * 1024;
 /// ```json
 /// {"text": "Reading.", "calls": [{"name": "read_file", "input": {"path": "a"}}], "expect": "read a"}
 /// ```
+///
+/// A line with `when` is a reply to requests that contain all of these texts and none of `unless`.
+/// Such lines are tried first, in order; with `repeat`, a line can be used any number of times. They
+/// make the replies of conversations that run side by side independent of their order.
 #[derive(Debug)]
 pub struct ScriptedModel {
     about: ModelInfo,
     lines: Vec<Line>,
-    next: Mutex<usize>,
+    /// The lines that were used.
+    used: Mutex<Vec<bool>>,
 }
 
 /// An invalid script.
@@ -61,6 +66,15 @@ struct Line {
     usage: Option<Counts>,
     #[serde(default)]
     expect: Expect,
+    /// The texts of the requests that this line answers.
+    #[serde(default)]
+    when: Expect,
+    /// Texts that such a request does not contain.
+    #[serde(default)]
+    unless: Expect,
+    /// `true` if the line can be used more than once.
+    #[serde(default)]
+    repeat: bool,
     chunks: Option<usize>,
     error: Option<Failure>,
 }
@@ -116,6 +130,16 @@ enum Expect {
     Nothing,
 }
 
+impl Expect {
+    fn texts(&self) -> &[String] {
+        match self {
+            Self::Nothing => &[],
+            Self::One(text) => std::slice::from_ref(text),
+            Self::All(texts) => texts,
+        }
+    }
+}
+
 fn empty() -> Value {
     Value::Object(Map::new())
 }
@@ -150,20 +174,40 @@ impl ScriptedModel {
             price: None,
             note: Some("the replies come from a script; no model is used".into()),
         };
-        Ok(Self {
-            about,
-            lines,
-            next: Mutex::new(0),
-        })
+        let used = Mutex::new(vec![false; lines.len()]);
+        Ok(Self { about, lines, used })
     }
 
-    /// Returns the number of remaining replies.
+    /// Returns the number of lines that were not used.
     pub fn left(&self) -> usize {
-        let next = self
-            .next
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.lines.len() - *next
+        let used = self.used();
+        used.iter().filter(|used| !**used).count()
+    }
+
+    fn used(&self) -> std::sync::MutexGuard<'_, Vec<bool>> {
+        let used = self.used.lock();
+        used.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Takes the line that answers a request: the first unused one whose `when` fits, else the first
+    /// unused one without `when`.
+    fn take(&self, said: &str) -> Option<&Line> {
+        let mut used = self.used();
+        let is_left = |at: usize, line: &Line| line.repeat || !used[at];
+        let fits = |line: &Line| {
+            let when = line.when.texts();
+            let mut unless = line.unless.texts().iter();
+            !when.is_empty()
+                && when.iter().all(|text| said.contains(text.as_str()))
+                && !unless.any(|text| said.contains(text.as_str()))
+        };
+        let mut lines = self.lines.iter().enumerate();
+        let chosen = lines.find(|(at, line)| is_left(*at, line) && fits(line));
+        let mut lines = self.lines.iter().enumerate();
+        let (at, line) = chosen
+            .or_else(|| lines.find(|(at, line)| !used[*at] && line.when.texts().is_empty()))?;
+        used[at] = true;
+        Some(line)
     }
 
     fn answer(&self, request: &Request, deltas: OnDelta<'_>) -> Result<Reply, ModelError> {
@@ -174,25 +218,10 @@ impl ScriptedModel {
             attempts: 1,
         };
         let bad = |message| fault(ModelErrorKind::BadRequest, message);
-        let at = {
-            let mut next = self
-                .next
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let at = *next;
-            *next = (at + 1).min(self.lines.len());
-            at
-        };
-        let line = self
-            .lines
-            .get(at)
-            .ok_or_else(|| bad(format!("the script has only {} replies", self.lines.len())))?;
         let said = plain(request);
-        let expected: &[String] = match &line.expect {
-            Expect::Nothing => &[],
-            Expect::One(text) => std::slice::from_ref(text),
-            Expect::All(texts) => texts,
-        };
+        let line = self.take(&said);
+        let line = line.ok_or_else(|| bad(self.nothing_left()))?;
+        let expected = line.expect.texts();
         if let Some(missing) = expected.iter().find(|text| !said.contains(text.as_str())) {
             return Err(bad(format!(
                 "line {} of the script expects `{missing}` in the request, but it is missing",
@@ -203,6 +232,16 @@ impl ScriptedModel {
             return Err(fault(error.kind.kind(), error.message.clone()));
         }
         Ok(line.reply(deltas))
+    }
+}
+
+impl ScriptedModel {
+    fn nothing_left(&self) -> String {
+        let conditional = self.lines.iter().any(|line| !line.when.texts().is_empty());
+        if conditional {
+            return "the script has no reply for this request".to_owned();
+        }
+        format!("the script has only {} replies", self.lines.len())
     }
 }
 

@@ -120,6 +120,13 @@ pub use prowess_runtime::{
     FinishedRun, Models, Pause, RuntimeError, Services, Session, Settings, SkillRef, Update,
     Watcher, ranked_skills, skill_index, starting_index,
 };
+/// Runs of missions.
+pub mod mission {
+    pub use prowess_runtime::{
+        FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices,
+        cancel_mission, checked_inputs, mission_events, mission_outputs, mission_state,
+    };
+}
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;
 pub use prowess_spec as spec;

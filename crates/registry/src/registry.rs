@@ -169,6 +169,23 @@ impl Registry {
         registry
     }
 
+    /// Creates a registry with the same sources, to which other skills can be added. Changes of files
+    /// reach it when it is refreshed.
+    pub fn derived(&self) -> Self {
+        let registry = Self::new(self.shared.precedence);
+        let program = &self.shared.program;
+        for live in &self.writer().sources {
+            let is_program = std::ptr::addr_eq(Arc::as_ptr(&live.source), Arc::as_ptr(program));
+            if is_program {
+                continue;
+            }
+            let source = SourceState::new(Arc::clone(&live.source), live.files.clone());
+            registry.add(&mut registry.writer(), source);
+        }
+        registry.refresh();
+        registry
+    }
+
     /// Adds a source. Call [`Registry::refresh`] to scan it.
     pub fn add_source(&self, source: Arc<dyn SkillSource>) {
         self.add(&mut self.writer(), SourceState::new(source, None));

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::{
-    AgentCommand, AgentNotes, AgentProfile, AgentSource, Effort, RunBudget, SpawnLimits, TeamMember,
+    AgentCommand, AgentNotes, AgentProfile, AgentSource, Effort, OwnSkill, RunBudget, SpawnLimits,
+    TeamMember,
 };
 use prowess_catalog::{Precedence, Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
@@ -41,6 +42,8 @@ pub(crate) struct PreparedAgent {
     pub(crate) model: Option<Box<str>>,
     pub(crate) effort: Option<Effort>,
     pub(crate) budget: RunBudget,
+    /// Maximum size of its context window, in tokens.
+    pub(crate) window: Option<u64>,
     /// Skills that are in its first message.
     pub(crate) preload: Vec<Box<str>>,
     /// Names of agents in the settings that restrict it.
@@ -64,6 +67,10 @@ impl Engine {
         name: &str,
         caller: Caller<'_>,
     ) -> Result<PreparedAgent, RuntimeError> {
+        let own = self.mission().and_then(|parts| parts.agents.get(name));
+        if let Some(agent) = own {
+            return Ok(agent.clone());
+        }
         let agent = self.agent(name)?;
         Ok(self.prepare(&agent, caller))
     }
@@ -113,6 +120,7 @@ impl Engine {
             model: None,
             effort: None,
             budget: RunBudget::default(),
+            window: None,
             preload: Vec::new(),
             restricted_by: agent.settings_name().into_iter().collect(),
             messages,
@@ -639,6 +647,14 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
         if let Some(allow) = &mut visibility.grant.allow {
             allow.extend(names);
         }
+    } else if !profile.own_skills.is_empty() {
+        // The skills of a mission are beside those of the library that it names.
+        let registry = context.services.registry.derived();
+        for skill in profile.own_skills.iter().filter_map(own_skill) {
+            registry.replace(skill);
+        }
+        context.services.registry = Arc::new(registry);
+        visibility.grant = grant;
     } else {
         let catalog = context.services.registry.snapshot();
         visibility.grant = grant.and(&visibility.grant, &catalog);
@@ -649,6 +665,17 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
         let tools = profile.tools.iter().flatten();
         context.settings.tools_in_skills.extend(tools.cloned());
     }
+}
+
+/// Returns a skill that a mission defines as one that can be loaded.
+fn own_skill(skill: &OwnSkill) -> Option<NewSkill> {
+    let (name, about) = (
+        write::scalar(&skill.name),
+        write::scalar(&skill.description),
+    );
+    let body = &skill.instructions;
+    let text = format!("---\nname: {name}\ndescription: {about}\n---\n{body}\n");
+    NewSkill::from_file_text(text, Some(&skill.name)).ok()
 }
 
 /// Returns a slash command of an agent as skills that only users can invoke: by its name and by the
@@ -701,6 +728,9 @@ pub(crate) fn confine(
     });
     if profile.read_only {
         retain_read_only(tools, context);
+    }
+    if profile.is_commander {
+        tools.retain(|_| false);
     }
     let is_deepest = profile.max_depth.is_some_and(|max| depth >= max);
     if !is_deepest {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, Started};
+use prowess_agent::{
+    AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, RunLimits, Started,
+};
 use prowess_catalog::Audience;
 use prowess_diag::wording;
 use prowess_render::Arguments;
@@ -16,6 +18,7 @@ use crate::agents;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
+use crate::mission::desk::TaskDesk;
 use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, one_line, toolset};
 use crate::subrun::{MAX_DEPTH, finish, not_started};
@@ -64,6 +67,8 @@ pub(crate) struct AgentStart {
     pub(crate) parent: Option<ParentSession>,
     /// Names of agents whose restrictions in the settings apply too.
     pub(crate) above: Vec<Box<str>>,
+    /// What it works with as the commander of a task.
+    pub(crate) desk: Option<Arc<TaskDesk>>,
 }
 
 impl Engine {
@@ -99,6 +104,7 @@ impl Engine {
             effort: run.effort,
             parent: None,
             above: Vec::new(),
+            desk: None,
         };
         run_in(self, self.context().derive(), start, &run.task, cancel).await
     }
@@ -130,6 +136,7 @@ impl Session {
             effort: None,
             parent: None,
             above: Vec::new(),
+            desk: None,
         };
         Self::begin_agent(engine, engine.context().derive(), start, cancel).await
     }
@@ -150,6 +157,7 @@ impl Session {
             effort,
             parent,
             above,
+            desk,
         } = start;
         let depth = parent.as_ref().map_or(0, |parent| parent.depth);
         if depth > MAX_DEPTH {
@@ -167,19 +175,23 @@ impl Session {
         let mut tools = toolset(engine, &choice)?;
         agent_profile::add_owned(engine, &agent.profile, &mut tools);
         let (shared, profile, restricting) = (engine.clone(), agent.profile.clone(), names.clone());
+        let desk_tools = desk.iter().flat_map(TaskDesk::tools).collect::<Vec<_>>();
         let (context, tools, outside) = blocking(move || {
             let restricting = restricting.iter().map(|name| shared.agent(name));
             let restricting = restricting.collect::<Result<Vec<_>, _>>()?;
             let outside = agent_profile::apply(&profile, &mut context);
             agents::restrict(&restricting, &mut context);
             agent_profile::confine(&profile, &mut tools, &context, depth);
+            for tool in desk_tools {
+                tools.add(tool);
+            }
             Ok::<_, RuntimeError>((context, tools, outside))
         })
         .await??;
         let (model, missing) = agent_model(engine, model.as_deref(), &agent, depth == 0)?;
         let started = Started {
             title,
-            limits: limits(budget, &model),
+            limits: within(limits(budget, &model), agent.window),
             effort: effort.or(agent.effort).or(engine.settings().effort),
             parent,
             result,
@@ -189,6 +201,7 @@ impl Session {
         };
         let mut session = Self::begin(engine, context, tools, model, started).await?;
         session.outside = Some(Box::new(outside));
+        session.desk = desk;
         for message in agent.messages.iter().chain(&missing) {
             session.tell(message);
         }
@@ -269,8 +282,21 @@ pub(crate) async fn run_in(
     task: &str,
     cancel: &CancellationToken,
 ) -> Result<FinishedRun, RuntimeError> {
+    run_announced(engine, context, start, task, cancel, |_| {}).await
+}
+
+/// Runs a task in a session of an agent. Calls `announce` with the id of the session.
+pub(crate) async fn run_announced(
+    engine: &Engine,
+    context: ToolContext,
+    start: AgentStart,
+    task: &str,
+    cancel: &CancellationToken,
+    announce: impl FnOnce(&str) + Send,
+) -> Result<FinishedRun, RuntimeError> {
     let is_child = start.parent.is_some();
     let mut session = Session::begin_agent(engine, context, start, cancel).await?;
+    announce(session.id());
     // A task of a model is text. One of a user may invoke skills.
     let said = if is_child {
         session.say_plainly(task).await
@@ -283,6 +309,14 @@ pub(crate) async fn run_in(
         Err(error) => return Err(not_started(&mut session, error).await),
     };
     finish(session, pause).await
+}
+
+/// Returns limits with a smaller window.
+fn within(limits: RunLimits, window: Option<u64>) -> RunLimits {
+    RunLimits {
+        window: window.map_or(limits.window, |window| window.min(limits.window)),
+        ..limits
+    }
 }
 
 /// Returns the model of an agent: the one that the caller chose, the one that its file names, or the

@@ -181,7 +181,7 @@ impl Session {
 
 /// Ends the sub-runs of a session that wait for an answer, and those below them. One that another
 /// process continues is left alone.
-fn withdraw(
+pub(crate) fn withdraw(
     store: &dyn SessionStore,
     parent: &str,
     at: i64,

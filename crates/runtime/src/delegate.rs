@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// Checks a call that starts an agent. Returns the agent, or the reason why it cannot start.
-    async fn admit_agent(
+    pub(crate) async fn admit_agent(
         &self,
         call: &ToolCall,
     ) -> Result<Result<AgentChild, String>, RuntimeError> {
@@ -149,6 +149,7 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             above: started.map(|one| one.agents.clone()).unwrap_or_default(),
+            desk: None,
             agent,
         };
         Ok(Ok(AgentChild {
@@ -273,6 +274,7 @@ impl Session {
             model: None,
             effort: None,
             budget: RunBudget::default(),
+            window: None,
             preload: Vec::new(),
             restricted_by: Vec::new(),
             messages: Vec::new(),

@@ -1,11 +1,15 @@
 //! The engine: services and settings shared by sessions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use prowess_agent::TokenUsage;
 use prowess_tools::names::SKILL_TOOLS;
-use prowess_tools::{Services, Settings, ToolContext};
+use prowess_tools::{Services, Settings, Tool, ToolContext};
 use prowess_traits::{FindModelError, Model, SessionStore, Update};
 
+use crate::agent_profile::PreparedAgent;
+use crate::budget_meter::BudgetMeter;
 use crate::error::RuntimeError;
 
 /// The services, settings and rules that sessions share. Clones refer to the same engine.
@@ -19,6 +23,19 @@ struct Shared {
     model: Arc<dyn Model>,
     sessions: Arc<dyn SessionStore>,
     context: ToolContext,
+    mission: Option<MissionParts>,
+}
+
+/// What the sessions of a mission's task have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct MissionParts {
+    /// The agents of the mission, by the names that find them.
+    pub(crate) agents: Arc<BTreeMap<Box<str>, PreparedAgent>>,
+    /// The models of the agents, by name.
+    pub(crate) models: Arc<BTreeMap<Box<str>, Arc<dyn Model>>>,
+    pub(crate) meter: Arc<BudgetMeter>,
+    /// Maximum number of agents that one reply starts at a time.
+    pub(crate) parallel: usize,
 }
 
 impl Engine {
@@ -40,10 +57,43 @@ impl Engine {
             model: Arc::clone(model),
             sessions: Arc::clone(sessions),
             context,
+            mission: None,
         };
         Ok(Self {
             shared: Arc::new(shared),
         })
+    }
+
+    /// Returns an engine for the sessions of a mission's task.
+    pub(crate) fn for_mission(&self, parts: MissionParts, tools: &[Arc<dyn Tool>]) -> Self {
+        let mut context = self.context().derive();
+        for tool in tools {
+            let known = &mut context.services.tools;
+            known.retain(|known| known.name() != tool.name());
+            known.push(Arc::clone(tool));
+        }
+        context.settings.known_tools = Some(tool_names(&context.services));
+        let shared = Shared {
+            model: Arc::clone(self.model()),
+            sessions: Arc::clone(self.sessions()),
+            context,
+            mission: Some(parts),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Returns the parts of the mission that sessions of this engine belong to.
+    pub(crate) fn mission(&self) -> Option<&MissionParts> {
+        self.shared.mission.as_ref()
+    }
+
+    /// Counts the usage of a request against the budgets of a mission.
+    pub(crate) fn spend(&self, usage: &TokenUsage) {
+        if let Some(parts) = self.mission() {
+            parts.meter.add(usage);
+        }
     }
 
     /// Returns the context that sessions start with.
@@ -76,6 +126,10 @@ impl Engine {
         let name = name.trim();
         if name.is_empty() || name == "inherit" || *name == *self.model().about().name {
             return Ok(Arc::clone(self.model()));
+        }
+        let own = self.mission().and_then(|parts| parts.models.get(name));
+        if let Some(model) = own {
+            return Ok(Arc::clone(model));
         }
         let found = match &self.services().models {
             Some(models) => models.find(name),

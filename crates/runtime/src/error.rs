@@ -135,6 +135,30 @@ pub enum RuntimeError {
         /// The skill that it would have started.
         skill: Box<str>,
     },
+    /// A mission cannot run.
+    #[error("the mission cannot run: {}", faults.join("; "))]
+    MissionFaults {
+        /// The reasons.
+        faults: Vec<String>,
+    },
+    /// The recorded events do not form a valid run of a mission.
+    #[error("invalid run of a mission: {fault}")]
+    Mission {
+        /// The cause.
+        fault: prowess_flow::mission::MissionFault,
+    },
+    /// An event of a mission cannot be read or written.
+    #[error("invalid event of a mission: {reason}")]
+    MissionEvent {
+        /// The cause.
+        reason: String,
+    },
+    /// A session is not a run of a mission.
+    #[error("session `{session}` is not a run of a mission")]
+    NoMissionRun {
+        /// The session.
+        session: Box<str>,
+    },
     /// Sub-runs are nested too deeply.
     #[error("sub-runs are nested too deeply ({depth} levels)")]
     TooDeep {

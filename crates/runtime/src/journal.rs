@@ -178,6 +178,16 @@ impl Journal {
         Ok((journal, events))
     }
 
+    /// Returns `true` if another process asked to stop this session.
+    pub(crate) async fn is_stop_requested(&self) -> Result<bool, RuntimeError> {
+        let held = Arc::clone(&self.held);
+        let asked = blocking(move || match &held.lease {
+            Some(lease) => held.store.is_stop_requested(lease),
+            None => Ok(false),
+        });
+        Ok(asked.await??)
+    }
+
     fn handle(&self) -> JournalHandle {
         JournalHandle {
             engine: self.engine.clone(),

@@ -10,6 +10,7 @@ mod agent_profile;
 mod agent_run;
 mod agents;
 mod background;
+mod budget_meter;
 mod child;
 mod decision_log;
 mod delegate;
@@ -17,6 +18,7 @@ mod engine;
 mod error;
 mod hint;
 mod journal;
+mod mission;
 mod outcome;
 mod prompt;
 mod resume;
@@ -36,6 +38,10 @@ pub use agents::{BUILT_IN_AGENTS, GENERAL_PURPOSE};
 pub use engine::Engine;
 pub use error::RuntimeError;
 pub use hint::{KnownSkills, skill_hint};
+pub use mission::{
+    FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
+    checked_inputs, mission_events, mission_state, outputs as mission_outputs,
+};
 pub use outcome::{FinishedRun, Pause};
 pub use prompt::{INSTRUCTIONS, ranked_skills, skill_index, starting_index};
 pub use prowess_agent::{Ending, EndingKind, FailureKind};

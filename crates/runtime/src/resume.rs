@@ -21,6 +21,7 @@ use crate::background::{Background, MAX_BACKGROUND};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
+use crate::mission::desk::TaskDesk;
 use crate::session::{Session, toolset};
 use crate::session_approver::SessionApprover;
 use crate::subrun::{self, MAX_DEPTH};
@@ -46,6 +47,17 @@ impl Session {
         id: &str,
         budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
+        Self::resume_at(engine, above, id, budget, None).await
+    }
+
+    /// Resumes a session. The commander of a task works with `desk` again.
+    pub(crate) async fn resume_at(
+        engine: &Engine,
+        above: &ToolContext,
+        id: &str,
+        budget: Option<RunBudget>,
+        desk: Option<Arc<TaskDesk>>,
+    ) -> Result<Self, RuntimeError> {
         let (journal, events) = Journal::take(engine, id).await?;
         let Some(started) = journal.run.started().cloned() else {
             let fault = prowess_agent::FoldError::Beginning;
@@ -55,6 +67,15 @@ impl Session {
             });
         };
         let mut session = Self::restore(engine, above, journal, &started, &events).await?;
+        if let Some(desk) = desk {
+            desk.restore(&events);
+            let mut tools = (*session.tools).clone();
+            for tool in desk.tools() {
+                tools.add(tool);
+            }
+            session.tools = Arc::new(tools);
+            session.desk = Some(desk);
+        }
         session.name_context();
         session.restore_touched_files(&events);
         session.report_lost_background_runs(&events).await?;
@@ -250,6 +271,7 @@ impl Session {
             stop,
             background: Background::default(),
             outside,
+            desk: None,
             waiting: Vec::new(),
             pending_activation: None,
         };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use prowess_agent::{
-    ActiveSkill, AgentProfile, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent,
-    Started, ToolDeclaration, VERSION,
+    ActiveSkill, AgentProfile, Effort, Event, MessagePart, OwnSkill, Run, RunBudget, RunLimits,
+    Spent, Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::{DEFAULT_FRACTION, IndexBudget, ShownSkills};
 use prowess_tools::names::SUBMIT;
@@ -20,6 +20,7 @@ use crate::decision_log::DecisionLog;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
+use crate::mission::desk::TaskDesk;
 use crate::prompt::{Prompt, prompt};
 use crate::session_approver::SessionApprover;
 
@@ -58,6 +59,8 @@ pub struct Session {
     pub(crate) background: Background,
     /// The parts of the context that the agent of the session replaced, as they were before.
     pub(crate) outside: Option<Box<OutsideAgent>>,
+    /// What the commander of a task works with.
+    pub(crate) desk: Option<Arc<TaskDesk>>,
     /// The questions that the current call or activation waits for.
     pub(crate) waiting: Vec<Box<str>>,
     /// The start of an activation in which nothing was decided, to record with its message.
@@ -179,6 +182,7 @@ impl Session {
             stop,
             background: Background::default(),
             outside: None,
+            desk: None,
             waiting: Vec::new(),
             pending_activation: None,
         };
@@ -310,7 +314,22 @@ impl Session {
             || acting.is_some() && settings.tools_in_skills.contains(tool)
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();
-        available && !active.any(|skill| skill.forbids(tool))
+        available && self.has_own_tool(tool) && !active.any(|skill| skill.forbids(tool))
+    }
+
+    /// Returns `true` unless the agent has a tool only while one of its own skills is loaded, and none
+    /// of those is.
+    fn has_own_tool(&self, tool: &str) -> bool {
+        let Some(profile) = self.profile() else {
+            return true;
+        };
+        if !profile.skill_only_tools.iter().any(|name| **name == *tool) {
+            return true;
+        }
+        let lists = |skill: &&OwnSkill| skill.tools.iter().any(|name| **name == *tool);
+        let own = profile.own_skills.iter().filter(lists);
+        own.into_iter()
+            .any(|skill| self.loaded.get(&skill.name).is_some())
     }
 
     /// Returns the loaded skills that affect the session, in order of name. A server's skill does

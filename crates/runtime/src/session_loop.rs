@@ -71,6 +71,14 @@ impl Session {
                         return Ok(pause);
                     }
                 }
+                RunStep::CallTools(calls) if self.count_together(&calls) > 0 => {
+                    let count = self.count_together(&calls);
+                    let together = calls.into_iter().take(count).collect();
+                    self.call_together(together, cancel).await?;
+                    if !self.waiting.is_empty() {
+                        return self.wait_for_answers().await;
+                    }
+                }
                 RunStep::CallTools(calls) => {
                     for open in calls {
                         if cancel.is_cancelled() {
@@ -147,6 +155,10 @@ impl Session {
     }
 
     async fn ask(&mut self, cancel: &CancellationToken) -> Result<Option<Pause>, RuntimeError> {
+        let shared = self.engine.mission().and_then(|parts| parts.meter.limit());
+        if let Some(limit) = shared {
+            return Ok(Some(self.end(Ending::Exhausted { limit }).await?));
+        }
         self.note_background().await?;
         self.refresh().await?;
         self.note_changes().await?;
@@ -249,6 +261,7 @@ impl Session {
                     if reply.usage.micros.is_none() {
                         reply.usage.micros = model.about().price.map(|price| cost(&price, &reply));
                     }
+                    self.engine.spend(&reply.usage);
                     trace::replied(&span, &reply);
                     Asked::Answer(reply, milliseconds_since(began))
                 }
@@ -449,7 +462,7 @@ impl Session {
     clippy::cast_sign_loss,
     reason = "an estimate; values out of range saturate"
 )]
-fn cost(price: &Price, reply: &Reply) -> u64 {
+pub(crate) fn cost(price: &Price, reply: &Reply) -> u64 {
     let usage = &reply.usage;
     let parts = [
         (usage.input, price.input),

@@ -30,7 +30,9 @@ pub(crate) fn add(profile: &AgentProfile, tools: &mut Toolset) {
     let members: Arc<[TeamMember]> = profile.team.clone().into();
     if !members.is_empty() {
         tools.add(Arc::new(CallAgent(Arc::clone(&members))));
-        tools.add(Arc::new(ListTeam(Arc::clone(&members))));
+        if !profile.is_commander {
+            tools.add(Arc::new(ListTeam(Arc::clone(&members))));
+        }
     }
     if let Some(limits) = &profile.spawns {
         tools.add(Arc::new(SpawnAgent(limits.clone())));

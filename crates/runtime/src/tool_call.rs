@@ -13,8 +13,8 @@ use prowess_policy::{Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
-    HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, Said, SkillHandle,
-    SkillSnapshot, ToolContext, Toolset, rule_names, run_hooks,
+    HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, MAX_BYTES, MAX_LINES,
+    Said, SkillHandle, SkillSnapshot, ToolContext, Toolset, answer, rule_names, run_hooks,
 };
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
@@ -27,6 +27,7 @@ use crate::child::ChildRun;
 use crate::decision_log::{DecisionLog, Work};
 use crate::error::RuntimeError;
 use crate::journal::blocking;
+use crate::mission::desk::TASK_COMPLETE;
 use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::session_loop::milliseconds_since;
@@ -148,6 +149,9 @@ impl Session {
         }
         if self.starts_agent(&call) {
             return self.delegate(&call, before, cancel, span).await;
+        }
+        if self.asks_conversation(&call) {
+            return self.ask_conversation(&call, cancel).await;
         }
         if before.is_none() {
             let read_only = !self.has_hooks()
@@ -605,6 +609,11 @@ impl Session {
         let is_skill = arguments_field(&call.name).is_some();
         let noun = if is_skill { "Skill" } else { "Agent" };
         let (text, is_error) = subrun::report_as(noun, name, &finished);
+        // The whole text of an agent is in its session.
+        let text = match is_skill {
+            true => text,
+            false => answer::ends(&text, MAX_BYTES, MAX_LINES),
+        };
         let result = ToolResult {
             is_error,
             ..ToolResult::of(call, text)
@@ -762,7 +771,7 @@ fn work(
     let mut submitted = None;
     let (mut result, response) = match answer {
         Ok(answer) => {
-            if &*call.name == SUBMIT {
+            if matches!(&*call.name, SUBMIT | TASK_COMPLETE) {
                 submitted = Some(answer.value.clone());
             }
             let result = ToolResult {

@@ -60,6 +60,7 @@ pub(crate) fn change(event: &StampedEvent) -> Option<InboxChange<'_>> {
         | Event::Compacted { .. }
         | Event::HookFired { .. }
         | Event::Resumed { .. }
+        | Event::Mission { .. }
         | Event::Ended { .. } => None,
     }
 }

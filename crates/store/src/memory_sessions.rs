@@ -34,6 +34,8 @@ struct Kept {
     summary: SessionSummary,
     events: Vec<StampedEvent>,
     token: Option<u64>,
+    /// The token of the lease that was asked to stop.
+    stopped: Option<u64>,
     /// The number of the last write. Clocks can be set back.
     turn: u64,
 }
@@ -81,6 +83,7 @@ impl SessionStore for MemorySessions {
                 summary,
                 events,
                 token: Some(token),
+                stopped: None,
                 turn,
             },
         );
@@ -214,6 +217,21 @@ impl SessionStore for MemorySessions {
             .questions
             .retain(|kept| !family.contains(&kept.session));
         Ok(u64::try_from(family.len()).unwrap_or(u64::MAX))
+    }
+
+    fn request_stop(&self, id: &str) -> Result<(), SessionError> {
+        let mut state = self.lock();
+        let Some(kept) = state.sessions.get_mut(id) else {
+            return Err(state.missing(id));
+        };
+        kept.stopped = kept.token.or(kept.stopped);
+        Ok(())
+    }
+
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+        let state = self.lock();
+        let kept = state.sessions.get(&lease.session);
+        Ok(kept.is_some_and(|kept| kept.stopped == Some(lease.token)))
     }
 
     fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {

@@ -67,4 +67,11 @@ CREATE TABLE questions (
 CREATE INDEX questions_open ON questions (session) WHERE answer IS NULL AND gone IS NULL;
 CREATE INDEX questions_session ON questions (session);
 ",
+    "
+CREATE TABLE stops (
+  session TEXT NOT NULL,
+  token INTEGER NOT NULL, -- of the lease that was asked to stop
+  PRIMARY KEY (session, token)
+) STRICT, WITHOUT ROWID;
+",
 ];

@@ -53,6 +53,7 @@ pub(crate) fn follow(ending: &mut Option<EndingKind>, event: &Event) {
         | Event::CallEnded { .. }
         | Event::Pruned { .. }
         | Event::Compacted { .. }
+        | Event::Mission { .. }
         | Event::Resumed { .. } => *ending = None,
     }
 }

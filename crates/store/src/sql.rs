@@ -204,3 +204,15 @@ pub(crate) const DELETE_QUESTIONS: &str = "DELETE FROM questions WHERE session =
 /// The stored text of the events from a number on.
 pub(crate) const SELECT_FROM: &str =
     "SELECT event FROM events WHERE session = ?1 AND number >= ?2 ORDER BY number LIMIT ?3";
+
+pub(crate) const INSERT_STOP: &str =
+    "INSERT INTO stops (session, token) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+
+/// Older files have no such table until something is written.
+pub(crate) const HAS_STOPS: &str =
+    "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'stops')";
+
+pub(crate) const HAS_STOP: &str =
+    "SELECT EXISTS (SELECT 1 FROM stops WHERE session = ?1 AND token = ?2)";
+
+pub(crate) const DELETE_STOPS: &str = "DELETE FROM stops WHERE session = ?1";

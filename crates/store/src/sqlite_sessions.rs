@@ -353,10 +353,41 @@ impl SessionStore for SqliteSessions {
             for session in &family {
                 transaction.execute(sql::DELETE_EVENTS, [session])?;
                 transaction.execute(sql::DELETE_QUESTIONS, [session])?;
+                transaction.execute(sql::DELETE_STOPS, [session])?;
                 transaction.execute(sql::DELETE_SESSION, [session])?;
             }
             Ok(Ok(u64::try_from(family.len()).unwrap_or(u64::MAX)))
         })
+    }
+
+    fn request_stop(&self, id: &str) -> Result<(), SessionError> {
+        self.change(id, |transaction| {
+            let token = transaction.query_row(sql::SELECT_PROGRESS, [id], |row| row.get(0));
+            let token: Option<Option<i64>> = token.optional()?;
+            match token {
+                None => missing(transaction, id),
+                Some(token) => {
+                    if let Some(token) = token {
+                        transaction.execute(sql::INSERT_STOP, params![id, token])?;
+                    }
+                    Ok(Ok(()))
+                }
+            }
+        })
+    }
+
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+        let token = lease.token.cast_signed();
+        let found = self.read(|connection| {
+            if !connection.query_row(sql::HAS_STOPS, [], |row| row.get(0))? {
+                return Ok(Ok(false));
+            }
+            let row = params![lease.session, token];
+            Ok(Ok(
+                connection.query_row(sql::HAS_STOP, row, |row| row.get(0))?
+            ))
+        })?;
+        Ok(found.unwrap_or(false))
     }
 
     fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {

@@ -61,6 +61,12 @@ pub trait SessionStore: Send + Sync + Debug {
     /// Their questions are removed with them.
     fn remove(&self, id: &str) -> Result<u64, SessionError>;
 
+    /// Asks the process that holds a session to stop it. Needs no lease.
+    fn request_stop(&self, id: &str) -> Result<(), SessionError>;
+
+    /// Returns `true` if the session was asked to stop since it was leased.
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError>;
+
     /// Returns the open questions, oldest first.
     fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError>;
 

@@ -8,11 +8,13 @@
 
 mod agent_trust;
 mod disguise;
+mod mission_trust;
 mod skill_trust;
 mod store;
 mod summary;
 
 pub use agent_trust::{AgentTrust, AgentVerdict};
+pub use mission_trust::MissionTrust;
 pub use skill_trust::{SkillRole, SkillTrust, is_required};
 pub use store::{
     FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,

@@ -88,6 +88,8 @@ pub enum TrustKind {
     Servers,
     /// An agent file, with the prompts, commands and servers that it names.
     Agents,
+    /// The `.hcl` files of a folder, with the texts that they load.
+    Missions,
 }
 
 impl TrustKind {
@@ -115,6 +117,7 @@ impl TrustKind {
             Self::Command => "command",
             Self::Servers => "servers",
             Self::Agents => "agents",
+            Self::Missions => "missions",
         }
     }
 }

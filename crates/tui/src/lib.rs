@@ -4,6 +4,7 @@
 
 pub mod chat;
 pub mod hints;
+pub mod mission_output;
 pub mod run_output;
 mod theme;
 pub mod transcript;

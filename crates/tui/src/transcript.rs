@@ -6,6 +6,7 @@ use prowess::agent::{
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
+use prowess_flow::mission::MissionEvent;
 
 use crate::chat::{answered, money, took};
 use crate::hints;
@@ -312,6 +313,11 @@ impl Page {
             } => self.line(2, &answer_line(question, *answer, because.as_deref(), who)),
             Event::HookFired { skill, .. } => {
                 self.line(2, &format!("a one-time hook of {} ran", clean(skill)));
+            }
+            Event::Mission { fact } => {
+                if let Ok(event) = serde_json::from_value::<MissionEvent>(fact.clone()) {
+                    self.line(2, &clean(&event.to_string()));
+                }
             }
             Event::Pruned { .. } => self.line(2, "long tool results were removed"),
             Event::Compacted { summary, .. } => {

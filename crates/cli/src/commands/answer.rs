@@ -10,10 +10,10 @@ use prowess_diag::{sanitize, wording};
 use serde_json::json;
 
 use crate::args::GlobalArgs;
-use crate::commands::completions;
 use crate::commands::questions;
 use crate::commands::run::failure;
 use crate::commands::session::{self, SessionResumeArgs, when};
+use crate::commands::{completions, mission_run};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::permissions;
@@ -113,6 +113,11 @@ pub(crate) fn run(
         ..environment.clone()
     };
     let setup = Setup::open(global, &here, printer)?;
+    let (_, events) = session::events(root, &setup)?;
+    if let Some(state) = mission_run::recorded_state(&events)? {
+        let args = (&args.model, &args.wait, args.json);
+        return mission_run::resume_after_answer(root, state, args, global, &here, setup, printer);
+    }
     let resume = SessionResumeArgs {
         id: root.to_string(),
         text: Vec::new(),

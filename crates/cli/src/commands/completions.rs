@@ -183,6 +183,19 @@ pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
     RULES.iter().map(candidate).collect()
 }
 
+/// Returns the ids of runs of missions.
+pub(crate) fn mission_runs() -> Vec<CompletionCandidate> {
+    let Some(store) = super::questions::store(&Environment::read()) else {
+        return Vec::new();
+    };
+    let found = super::mission_run::runs(&store, None).into_iter();
+    let candidate = |one: prowess::traits::SessionSummary| {
+        let help = sanitize::line(&one.title).into_owned();
+        CompletionCandidate::new(&*one.id).help(Some(help.into()))
+    };
+    found.map(candidate).collect()
+}
+
 /// Returns the names of missions.
 pub(crate) fn mission_names() -> Vec<CompletionCandidate> {
     let names = super::mission::names(&Environment::read());

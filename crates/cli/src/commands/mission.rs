@@ -18,18 +18,22 @@ use prowess_traits::Clock;
 
 use crate::args::GlobalArgs;
 use crate::commands::completions;
+use crate::commands::mission_run::{
+    self, MissionCancelArgs, MissionResumeArgs, MissionRunArgs, MissionShowArgs,
+};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::{targets, visible_skills};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check, plan and draw missions\n\nReads the HCL files of Squadron: agents, skills, tools and missions. Nothing is run, and no connection is opened.",
+    about = "Plan, run and resume missions\n\nReads the HCL files of Squadron: agents, skills, tools and missions. `list`, `plan` and `graph` run nothing and open no connection. A mission runs after you trusted its files, and continues after an interruption.",
     after_help = "\
 Examples:
-  prowess mission list                    list the missions of this project
-  prowess mission plan                    check them and show what they would do
-  prowess mission graph research          draw the tasks of a mission"
+  prowess mission plan                    check missions and show what they would do
+  prowess mission run research --model echo
+                                          run a mission
+  prowess mission show                    show the runs of this project"
 )]
 pub(crate) struct MissionArgs {
     #[command(subcommand)]
@@ -42,6 +46,10 @@ pub(crate) enum MissionCommand {
     List(MissionListArgs),
     Plan(MissionPlanArgs),
     Graph(MissionGraphArgs),
+    Run(MissionRunArgs),
+    Show(MissionShowArgs),
+    Resume(MissionResumeArgs),
+    Cancel(MissionCancelArgs),
 }
 
 #[derive(Debug, Args)]
@@ -143,6 +151,10 @@ pub(crate) fn run(
         MissionCommand::List(args) => list(args, global, environment, printer),
         MissionCommand::Plan(args) => plan(args, global, environment, printer),
         MissionCommand::Graph(args) => graph(args, global, environment, printer),
+        MissionCommand::Run(args) => mission_run::run(args, global, environment, printer),
+        MissionCommand::Show(args) => mission_run::show(args, global, environment, printer),
+        MissionCommand::Resume(args) => mission_run::resume(args, global, environment, printer),
+        MissionCommand::Cancel(args) => mission_run::cancel(args, global, environment, printer),
     }
 }
 
@@ -162,15 +174,15 @@ pub(crate) fn names(environment: &Environment) -> Vec<String> {
 }
 
 /// A project that was read.
-struct ReadProject {
-    root: PathBuf,
-    project: MissionProject,
+pub(crate) struct ReadProject {
+    pub(crate) root: PathBuf,
+    pub(crate) project: MissionProject,
     reports: Vec<FileReport>,
 }
 
 impl ReadProject {
     /// Reads the project at a path, or the one around the current folder.
-    fn read(
+    pub(crate) fn read(
         path: Option<&Path>,
         global: &GlobalArgs,
         environment: &Environment,
@@ -232,7 +244,7 @@ impl ReadProject {
         })
     }
 
-    fn mission(&self, name: &str) -> Result<&Mission, Failure> {
+    pub(crate) fn mission(&self, name: &str) -> Result<&Mission, Failure> {
         self.project.mission(name).ok_or_else(|| {
             let error = Failure::new(format!("no mission named {}", wording::tick(name)));
             let known = self.project.missions.iter().map(|one| &*one.name);
@@ -243,7 +255,7 @@ impl ReadProject {
         })
     }
 
-    fn counts(&self) -> FindingCounts {
+    pub(crate) fn counts(&self) -> FindingCounts {
         let findings = self.reports.iter().flat_map(|one| &one.diagnostics);
         findings.collect()
     }
@@ -257,7 +269,7 @@ impl ReadProject {
     }
 
     /// Prints the findings to standard error, and how many there are.
-    fn print_findings(&self, environment: &Environment, printer: &Printer) {
+    pub(crate) fn print_findings(&self, environment: &Environment, printer: &Printer) {
         for report in &self.reports {
             let path = self.root.join(&report.path);
             printer.findings(&FileReport {
@@ -306,7 +318,7 @@ fn plan(
     }
     let read = ReadProject::read(path, global, environment)?;
     let named = name.map(|name| read.mission(name)).transpose()?;
-    let given = given_inputs(args, &read, named, environment)?;
+    let given = planned_inputs(args, &read, named, environment)?;
     let inputs = given.map(|(mission, given)| mission.input_values(&given));
     let options = PlanOptions {
         mission: name,
@@ -334,16 +346,13 @@ fn plan(
     Ok(read.exit())
 }
 
-/// Inputs of a mission.
-type GivenInputs<'m> = (&'m Mission, Vec<(String, Value)>);
-
-/// Reads and checks the inputs of the command line. `None` without any.
-fn given_inputs<'m>(
+/// Returns the mission of `--input` and its inputs. `None` without any.
+fn planned_inputs<'m>(
     args: &MissionPlanArgs,
     read: &'m ReadProject,
     named: Option<&'m Mission>,
     environment: &Environment,
-) -> Result<Option<GivenInputs<'m>>, Failure> {
+) -> Result<Option<(&'m Mission, Vec<(String, Value)>)>, Failure> {
     if args.input.is_empty() && args.inputs.is_none() {
         return Ok(None);
     }
@@ -351,8 +360,19 @@ fn given_inputs<'m>(
         let error = Failure::new("`--input` needs the name of a mission");
         return Err(error.hint("e.g. `prowess mission plan . NAME --input topic=rust`"));
     };
+    let given = given_inputs(&args.input, args.inputs.as_deref(), mission, environment)?;
+    Ok(Some((mission, given)))
+}
+
+/// Reads and checks inputs of the command line: assignments, and a file.
+pub(crate) fn given_inputs(
+    assignments: &[String],
+    file: Option<&Path>,
+    mission: &Mission,
+    environment: &Environment,
+) -> Result<Vec<(String, Value)>, Failure> {
     let mut given = Vec::new();
-    if let Some(path) = &args.inputs {
+    if let Some(path) = file {
         let shown = wording::tick(path.display());
         let text = std::fs::read_to_string(environment.current.join(path))
             .map_err(|error| Failure::new(format!("cannot read {shown}")).cause(error))?;
@@ -368,7 +388,7 @@ fn given_inputs<'m>(
             given.push((name, value));
         }
     }
-    for assignment in &args.input {
+    for assignment in assignments {
         let Some((name, text)) = assignment.split_once('=') else {
             let message = format!(
                 "invalid value {} for `--input`: expected NAME=VALUE",
@@ -381,7 +401,7 @@ fn given_inputs<'m>(
         given.retain(|(known, _)| known != name);
         given.push((name.to_owned(), value));
     }
-    Ok(Some((mission, given)))
+    Ok(given)
 }
 
 fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {

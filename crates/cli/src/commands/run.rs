@@ -394,7 +394,7 @@ fn document(finished: &FinishedRun) -> Value {
 
 /// Prints events as JSON Lines.
 #[derive(Debug)]
-struct Lines;
+pub(crate) struct Lines;
 
 impl Watcher for Lines {
     fn update(&self, session: &str, depth: u8, update: Update<'_>) {
@@ -419,7 +419,7 @@ pub(crate) fn event_line(session: &str, depth: u8, event: &StampedEvent) -> Valu
 
 /// Ignores all updates.
 #[derive(Debug)]
-struct Silent;
+pub(crate) struct Silent;
 
 impl Watcher for Silent {
     fn update(&self, _session: &str, _depth: u8, _update: Update<'_>) {}

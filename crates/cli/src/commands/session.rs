@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
+use crate::commands::mission_run;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
@@ -235,7 +236,7 @@ fn describe(session: &SessionSummary) -> Value {
     })
 }
 
-fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
+pub(crate) fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
     store.find(id).map_err(|error| failure(&error.into()))
 }
 
@@ -344,6 +345,10 @@ pub(crate) fn resume(
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
     drop(store);
+    if mission_run::recorded_state(&events)?.is_some() {
+        let failure = Failure::new(format!("session `{id}` is a run of a mission"));
+        return Err(failure.hint(format!("continue it with `prowess mission resume {id}`")));
+    }
     if let Some(failure) = without_task(&id, &events, !args.text.is_empty()) {
         return Err(failure);
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::commands::mission::ReadProject;
 use crate::commands::{agent, completions};
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use clap::Args;
@@ -13,10 +14,10 @@ use prowess_catalog::Scope;
 use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, Dialect};
-use prowess_registry::{FoundAgentFile, skill_path};
+use prowess_registry::{FoundAgentFile, MissionFiles, skill_path};
 use prowess_trust::{
-    AgentTrust, TrustEntry, TrustError, TrustKind, TrustState, TrustStore, is_required,
-    main_file_in, summarise,
+    AgentTrust, MissionTrust, TrustEntry, TrustError, TrustKind, TrustState, TrustStore,
+    is_required, main_file_in, summarise,
 };
 use serde_json::{Value, json};
 
@@ -82,9 +83,12 @@ pub(crate) fn run(
     let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
         let agent_path = agent_path(typed, &library, environment);
+        let mission_path = mission_path(typed, &library, environment);
         if args.revoke {
             let (path, kind) = if let Some(path) = agent_path {
                 (path, TrustKind::Agents)
+            } else if let Some(path) = mission_path {
+                (path, TrustKind::Missions)
             } else {
                 let path = revoked(typed, &library, environment, printer)?;
                 let kind = match path.file_name() {
@@ -115,6 +119,9 @@ pub(crate) fn run(
         let (subject, store) = if let Some(path) = agent_path {
             let store = store.in_place();
             (agent_subject(&path, &store, environment)?, store)
+        } else if let Some(path) = mission_path {
+            let store = store.in_place();
+            (mission_subject(&path, &store, global, environment)?, store)
         } else {
             let path = folder(typed, &library, environment, printer)?;
             // What this project does not use is trusted where it is.
@@ -156,6 +163,7 @@ struct Subject {
 enum SubjectKind {
     Skill(TrustKind),
     Agents(Box<AgentTrust>),
+    Missions(Box<MissionTrust>),
 }
 
 impl Subject {
@@ -167,6 +175,7 @@ impl Subject {
                 Ok(())
             }
             SubjectKind::Agents(trust) => trust.grant(store, now),
+            SubjectKind::Missions(trust) => trust.grant(store, now),
         }
     }
 
@@ -256,6 +265,48 @@ fn agent_subject(
         ],
         kind: SubjectKind::Agents(Box::new(trust)),
     })
+}
+
+/// Reads the missions of a folder and their trust.
+fn mission_subject(
+    path: &Path,
+    store: &TrustStore,
+    global: &GlobalArgs,
+    environment: &Environment,
+) -> Result<Subject, Failure> {
+    let read = ReadProject::read(Some(path), global, environment)?;
+    let project = &read.project;
+    let trust = MissionTrust::new(&read.root, project, Some(store));
+    let trust = trust.map_err(|error| fault(&error))?;
+    let hidden = trust.hidden_text().map_err(|error| fault(&error))?;
+    let files = trust.files().len();
+    Ok(Subject {
+        path: read.root.clone(),
+        state: trust.state.clone().unwrap_or(TrustState::Never),
+        exempt: None,
+        digest: trust.digest.clone(),
+        files,
+        sections: inspect::mission_trust_sections(project, &trust, &hidden),
+        document: inspect::mission_trust(project, &trust, &hidden),
+        notes: [
+            "It has no missions.",
+            "Read the instructions of the agents before you trust them: this list cannot show what they make a model do. Skills in folders are trusted on their own.",
+        ],
+        kind: SubjectKind::Missions(Box::new(trust)),
+    })
+}
+
+/// Returns the folder of a mission project, or `None` if something else was typed.
+fn mission_path(typed: &str, library: &Library, environment: &Environment) -> Option<PathBuf> {
+    if library.catalog().resolve(typed).is_ok() {
+        return None;
+    }
+    let path = environment.current.join(typed).canonicalize().ok()?;
+    if !path.is_dir() || path.join(main_file_in(&path)).is_file() {
+        return None;
+    }
+    let files = MissionFiles::read(&path).ok()?;
+    (!files.files.is_empty()).then_some(files.root)
 }
 
 /// Returns the path of an agent file, or `None` if something else was typed. The file need not exist

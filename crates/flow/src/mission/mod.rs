@@ -4,9 +4,13 @@
 //! and no file is opened except through [`ProjectFiles`].
 
 mod blocks;
+mod brief;
 mod draw;
 mod graph;
 mod inputs;
+mod machine;
+#[cfg(test)]
+mod machine_tests;
 mod model;
 mod read;
 mod read_mission;
@@ -20,8 +24,16 @@ mod tests;
 use prowess_diag::FileReport;
 use prowess_spec::ReadFault;
 
+pub use brief::{
+    BriefFault, MAX_OUTPUT, MAX_SUMMARY, NO_ROUTE, TaskBrief, route_name, task_report,
+};
 pub use draw::GraphFormat;
 pub use inputs::{InputFault, InputValues};
+pub use machine::{
+    ChosenRoute, MAX_DATASET, MISSION_VERSION, MissionBudget, MissionEnding, MissionEvent,
+    MissionFault, MissionLimit, MissionStart, MissionState, MissionStep, MissionUnit, MissionUsage,
+    RoutedBy, TaskEnding, TaskState, UnitResult, UnitState, is_parallel_task, micros,
+};
 pub use model::{
     AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
     DatasetItems, DefinitionScope, MemoryBlock, Mission, ModelBlock, ModelRef, PacketBlock,

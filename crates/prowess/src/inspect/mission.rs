@@ -3,12 +3,16 @@
 use prowess_diag::FileReport;
 use prowess_flow::mission::{
     AgentBlock, Budget, COMMANDER_TOOLS, Dataset, DatasetItems, Field, InputValues, Mission,
-    MissionProject, ModelRef, Place, RouteTarget, Schedule, ScheduleTimes, SkillBlock, Task,
-    ToolRef, WEEKDAYS, clock_text, json_schema, parse_time, to_json,
+    MissionProject, MissionState, MissionUsage, ModelRef, Place, RouteTarget, Schedule,
+    ScheduleTimes, ServerBlock, SkillBlock, Task, TaskEnding, TaskState, ToolRef, UnitState,
+    Value as HclValue, WEEKDAYS, clock_text, json_schema, parse_time, to_json,
 };
+use prowess_traits::OpenQuestion;
+use prowess_trust::{HiddenText, MissionTrust};
 use serde_json::{Map, Value, json};
 
 use super::agents::findings;
+use super::permissions::{TrustSection, trust_changes, trust_word};
 
 /// The number of starts that a plan lists for a schedule.
 const STARTS: usize = 4;
@@ -293,5 +297,220 @@ pub fn interval(minutes: u16) -> String {
         (0, minutes) => format!("{minutes}m"),
         (hours, 0) => format!("{hours}h"),
         (hours, minutes) => format!("{hours}h{minutes}m"),
+    }
+}
+
+/// Returns what trusting a mission project allows.
+pub fn mission_trust_sections(
+    project: &MissionProject,
+    trust: &MissionTrust,
+    hidden: &[HiddenText],
+) -> Vec<TrustSection> {
+    let tools = |tools: &[ToolRef]| -> String {
+        if tools.is_empty() {
+            return "no tools".to_owned();
+        }
+        let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
+        tools.join(", ")
+    };
+    let setting = |server: &ServerBlock, key: &str| {
+        let found = server.settings.iter().find(|(name, _)| **name == *key);
+        found.map(|(_, value)| setting_text(value))
+    };
+    let programs = project.servers.iter().filter_map(|server| {
+        let command = setting(server, "command")?;
+        let args = setting(server, "args").unwrap_or_default();
+        Some(
+            format!("{}: {command} {args}", server.name)
+                .trim_end()
+                .to_owned(),
+        )
+    });
+    let addresses = project.servers.iter();
+    let addresses = addresses
+        .filter_map(|server| Some(format!("{}: {}", server.name, setting(server, "url")?)));
+    let models = project.models.iter().filter_map(|model| {
+        let url = model.base_url.as_ref().map(setting_text)?;
+        Some(format!("{}: {url}", model.name))
+    });
+    let bound = project.tools.iter().map(|tool| {
+        let target = tool.implements.as_ref().map(ToString::to_string);
+        let url = tool.parameters.iter().find(|(name, _)| &**name == "url");
+        let url = url.map(|(_, value)| format!(" to {}", setting_text(value)));
+        format!(
+            "{}: {}{}",
+            tool.name,
+            target.unwrap_or_default(),
+            url.unwrap_or_default()
+        )
+    });
+    let agents = project
+        .agents
+        .iter()
+        .map(|agent| format!("{}: {}", agent.name, tools(&agent.tools)));
+    let skills = project
+        .skills
+        .iter()
+        .filter(|skill| !skill.tools.is_empty());
+    let skills = skills.map(|skill| format!("{}: {}", skill.name, tools(&skill.tools)));
+    let secrets = project
+        .variables
+        .iter()
+        .filter(|variable| variable.is_secret);
+    let secrets = secrets.map(|variable| variable.name.to_string());
+    let budgets = project.missions.iter().map(|mission| {
+        let budget = &mission.budget;
+        let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
+        let dollars = budget.dollars.as_ref().map(|dollars| format!("${dollars}"));
+        let parts: Vec<String> = tokens.into_iter().chain(dollars).collect();
+        let text = if parts.is_empty() {
+            "no budget".to_owned()
+        } else {
+            parts.join(", ")
+        };
+        format!("{}: {text}", mission.name)
+    });
+    let packets = project.packets.iter();
+    let packets = packets.map(|packet| format!("{}: {}", packet.name, packet.path));
+    let hidden = hidden.iter();
+    let hidden =
+        hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
+    let all: [(&'static str, Vec<String>, bool); 12] = [
+        (
+            "Changed since it was trusted",
+            trust_changes(&trust.changes),
+            true,
+        ),
+        ("Agents with these tools", agents.collect(), false),
+        ("Skills that add tools", skills.collect(), false),
+        ("Tools with fixed parameters", bound.collect(), false),
+        (
+            "Starts programs outside the sandbox",
+            programs.collect(),
+            true,
+        ),
+        ("Connects to servers", addresses.collect(), true),
+        ("Sends conversations to", models.collect(), true),
+        ("Uses these secrets", secrets.collect(), true),
+        ("Reads these folders", packets.collect(), false),
+        ("Budgets of missions", budgets.collect(), false),
+        ("Contains hidden text", hidden.collect(), true),
+        ("Files", trust.files().map(str::to_owned).collect(), false),
+    ];
+    let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
+    filled
+        .map(|(title, lines, alarming)| TrustSection {
+            title,
+            lines,
+            alarming,
+        })
+        .collect()
+}
+
+/// Describes a setting of a server or a tool. Values that are not known yet are placeholders.
+fn setting_text(value: &HclValue) -> String {
+    match value {
+        HclValue::Text(text) => text.to_string(),
+        HclValue::List(items) => {
+            let items: Vec<String> = items.iter().map(setting_text).collect();
+            items.join(" ")
+        }
+        HclValue::Late(_) => "(known when it runs)".to_owned(),
+        other => to_json(other)
+            .map(|json| json.to_string())
+            .unwrap_or_default(),
+    }
+}
+
+/// Describes the trust in a mission project.
+pub fn mission_trust(
+    project: &MissionProject,
+    trust: &MissionTrust,
+    hidden: &[HiddenText],
+) -> Value {
+    let state = trust.state.as_ref().map_or("cannot be checked", trust_word);
+    let sections = mission_trust_sections(project, trust, hidden);
+    let sections: Vec<Value> = sections
+        .iter()
+        .map(|section| json!({ "title": section.title, "lines": section.lines }))
+        .collect();
+    json!({
+        "kind": "missions",
+        "path": trust.root,
+        "digest": trust.digest,
+        "state": state,
+        "changes": trust_changes(&trust.changes),
+        "sections": sections,
+    })
+}
+
+/// Describes a run of a mission.
+pub fn mission_run(run: &str, state: &MissionState, waiting: &[OpenQuestion]) -> Value {
+    let usage = |usage: MissionUsage| json!({ "tokens": usage.tokens, "micros": usage.micros, "turns": usage.turns });
+    let unit = |item: &Option<usize>, unit: &UnitState| {
+        json!({
+            "item": item,
+            "attempt": unit.attempt,
+            "session": unit.session,
+            "earlier_sessions": unit.earlier,
+            "questions": unit.questions,
+            "ending": unit.ending,
+            "summary": unit.summary,
+            "spent": usage(unit.spent),
+        })
+    };
+    let tasks: Vec<Value> = state
+        .tasks()
+        .map(|(task, known)| {
+            let units: Vec<Value> = known
+                .units
+                .iter()
+                .map(|(item, one)| unit(item, one))
+                .collect();
+            json!({
+                "name": task.name,
+                "state": task_word(known),
+                "activated_by": known.activated_by,
+                "ending": known.ending,
+                "summary": known.summary,
+                "output": known.value(),
+                "spent": usage(known.spent),
+                "units": units,
+            })
+        })
+        .collect();
+    let questions: Vec<Value> = waiting
+        .iter()
+        .map(|open| json!({ "id": open.question.id, "what": open.question.what, "reason": open.question.reason }))
+        .collect();
+    let start = state.start();
+    json!({
+        "schema": "prowess.mission-run/1",
+        "type": "result",
+        "run": run,
+        "mission": start.map(|start| &start.mission),
+        "folder": start.map(|start| &start.folder),
+        "digest": start.map(|start| &start.digest),
+        "inputs": start.map(|start| &start.inputs),
+        "from": start.and_then(|start| start.from.as_ref()),
+        "handed_to": state.handed_to().map(|(mission, run)| json!({ "mission": mission, "run": run })),
+        "ending": state.ending(),
+        "spent": usage(state.spent()),
+        "budget": state.budget(),
+        "tasks": tasks,
+        "questions": questions,
+    })
+}
+
+/// Describes the state of a task in a word.
+pub fn task_word(state: &TaskState) -> &'static str {
+    match &state.ending {
+        Some(TaskEnding::Done) => "done",
+        Some(TaskEnding::Failed { .. }) => "failed",
+        Some(TaskEnding::Exhausted { .. }) => "stopped",
+        Some(TaskEnding::Cancelled) => "cancelled",
+        None if !state.is_started => "not started",
+        None if state.units.values().any(|unit| !unit.questions.is_empty()) => "waiting",
+        None => "running",
     }
 }

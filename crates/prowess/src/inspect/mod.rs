@@ -20,7 +20,10 @@ pub use agents::{
 };
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
-pub use mission::{PlanOptions, interval, missions, plan, starts};
+pub use mission::{
+    PlanOptions, interval, mission_run, mission_trust, mission_trust_sections, missions, plan,
+    starts, task_word,
+};
 pub use permissions::{
     TrustSection, activation, activation_report, command_run, command_run_report, decision,
     describe_replacement, rules, tools, trust, trust_changes, trust_sections, trust_word,

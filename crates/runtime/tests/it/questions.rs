@@ -814,6 +814,14 @@ impl SessionStore for Broken {
         self.inner.remove(id)
     }
 
+    fn request_stop(&self, id: &str) -> Result<(), SessionError> {
+        self.inner.request_stop(id)
+    }
+
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+        self.inner.is_stop_requested(lease)
+    }
+
     fn questions(
         &self,
         query: &QuestionQuery,

@@ -96,6 +96,14 @@ impl SessionStore for Full {
         self.inner.remove(id)
     }
 
+    fn request_stop(&self, id: &str) -> Result<(), SessionError> {
+        self.inner.request_stop(id)
+    }
+
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+        self.inner.is_stop_requested(lease)
+    }
+
     fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {
         self.inner.questions(query)
     }
@@ -421,6 +429,14 @@ impl SessionStore for Slow {
 
     fn remove(&self, id: &str) -> Result<u64, SessionError> {
         self.inner.remove(id)
+    }
+
+    fn request_stop(&self, id: &str) -> Result<(), SessionError> {
+        self.inner.request_stop(id)
+    }
+
+    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+        self.inner.is_stop_requested(lease)
     }
 
     fn questions(&self, query: &QuestionQuery) -> Result<Vec<OpenQuestion>, SessionError> {

@@ -93,6 +93,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> StampedEvent {
         tools: None,
         agents: Vec::new(),
         agent: None,
+        mission: None,
     }));
     StampedEvent { at, event }
 }
@@ -368,6 +369,9 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
         }),
         Event::Hinted(SkillHint::default()),
         Event::Pruned { before: 3 },
+        Event::Mission {
+            fact: serde_json::json!({ "kind": "task_started", "task": "ü" }),
+        },
         Event::HookFired {
             skill: "guard".into(),
             digest: "d".into(),

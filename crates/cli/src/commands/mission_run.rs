@@ -1,0 +1,823 @@
+//! `prowess mission run`, `show`, `resume` and `cancel`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap_complete::ArgValueCandidates;
+use prowess::agent::{Ending, Event, FailureKind, RunBudget, StampedEvent};
+use prowess::inspect;
+use prowess::mission::{
+    FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
+    checked_inputs, mission_outputs, mission_state,
+};
+use prowess::tools::Tool;
+use prowess::traits::{
+    Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary, Watcher,
+};
+use prowess_diag::{sanitize, theme, wording};
+use prowess_flow::mission::{
+    MissionBudget, MissionEnding, MissionProject, MissionState, ModelRef, ToolRef, to_json,
+};
+use prowess_trust::{MissionTrust, TrustStore};
+use serde_json::{Map, Value, json};
+
+use crate::args::GlobalArgs;
+use crate::async_runtime;
+use crate::commands::completions;
+use crate::commands::mission::{ReadProject, given_inputs};
+use crate::commands::run::{self, Lines, Silent, about, dollars, failure};
+use crate::commands::session::{find, when};
+use crate::env::Environment;
+use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
+use crate::{permissions, targets, usage_store};
+
+/// Maximum number of runs in a list.
+const MAX_RUNS: usize = 20;
+/// Maximum number of sessions among which runs are searched.
+const MAX_SEARCHED: usize = 2_000;
+/// Maximum length of a reason or summary in a line, in characters.
+const MAX_SHOWN: usize = 200;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Run a mission\n\nThe files must be trusted: `prowess trust .` shows what they may do. Commanders give the tasks to agents, several at a time; each agent has only its own tools and skills. Every step is recorded, so that the run continues after an interruption.",
+    after_help = "\
+Exit codes:
+  0  done
+  1  a task failed, or the files have errors
+  2  the mission could not run
+  3  the files are not trusted
+  5  a budget is used up
+  6  waiting for an answer
+
+Examples:
+  prowess mission run research --model echo --input topic=rust
+  prowess mission run research --model echo --json"
+)]
+pub(crate) struct MissionRunArgs {
+    /// The mission
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::mission_names))]
+    pub(crate) name: String,
+    /// A folder or a file (default: the nearest folder upwards with mission files)
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
+    /// Value of an input of the mission (can be repeated)
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Input")]
+    pub(crate) input: Vec<String>,
+    /// JSON file with inputs of the mission
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// Print events as JSON Lines, with the result in the last line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Show the runs of missions, or one run with its tasks\n\nWithout an id, lists the runs of this project. With a task, shows its summary, output and sessions.",
+    after_help = "\
+Examples:
+  prowess mission show                    list the runs of this project
+  prowess mission show 7k2m9x4p           show the tasks of a run
+  prowess mission show 7k2m9x4p collect   show one task"
+)]
+pub(crate) struct MissionShowArgs {
+    /// Id of the run, or a prefix of it
+    #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
+    pub(crate) run: Option<String>,
+    /// A task of the run
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Continue a run of a mission\n\nThe run continues with the plan with which it started, also if files changed. Calls that were under way are not repeated silently.",
+    after_help = "\
+Examples:
+  prowess mission resume 7k2m9x4p --model echo
+  prowess mission resume 7k2m9x4p --model echo --retry collect
+                                          run a failed task again
+  prowess mission resume 7k2m9x4p --model echo --budget tokens=500000
+                                          continue with a higher budget"
+)]
+pub(crate) struct MissionResumeArgs {
+    /// Id of the run, or a prefix of it
+    #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
+    pub(crate) run: String,
+    /// Run a failed task again (can be repeated)
+    #[arg(long, value_name = "TASK")]
+    pub(crate) retry: Vec<String>,
+    /// Continue with the files as they are now
+    #[arg(long)]
+    pub(crate) replan: bool,
+    /// Print events as JSON Lines, with the result in the last line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Prompts without a terminal.
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Cancel a run of a mission\n\nA process that runs it is asked to stop. A run that waits or was interrupted is marked as cancelled. It can be resumed.",
+    after_help = "\
+Examples:
+  prowess mission cancel 7k2m9x4p"
+)]
+pub(crate) struct MissionCancelArgs {
+    /// Id of the run, or a prefix of it
+    #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
+    pub(crate) run: String,
+}
+
+/// Returns the trust store of the user.
+fn trust_store(environment: &Environment) -> Option<TrustStore> {
+    permissions::paths(environment)
+        .trust()
+        .map(|store| store.in_place())
+}
+
+/// Returns an error if the files of a project are not trusted.
+fn check_trust(trust: &MissionTrust, environment: &Environment) -> Result<(), Failure> {
+    if trust.is_trusted() {
+        return Ok(());
+    }
+    let shown = targets::display(&trust.root, environment);
+    let shown = if shown.is_empty() {
+        ".".to_owned()
+    } else {
+        shown
+    };
+    let cause = match trust.changes.first() {
+        Some(change) => format!(
+            "{} changed after you trusted them",
+            wording::tick(sanitize::line(change.file()))
+        ),
+        None => "missions run only if you trust their files".to_owned(),
+    };
+    let command = wording::command(["prowess", "trust", &shown]);
+    Err(Failure::new(format!(
+        "the mission files in {} are not trusted",
+        wording::tick(&shown)
+    ))
+    .cause(cause)
+    .hint(format!("review and trust them with {command}"))
+    .exit(Exit::Denied))
+}
+
+/// Returns the budget of a run from the options.
+fn budget(limits: RunBudget) -> MissionBudget {
+    MissionBudget {
+        tokens: limits.tokens,
+        micros: limits.micros,
+    }
+}
+
+/// Runs a mission.
+pub(crate) fn run(
+    args: &MissionRunArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let read = ReadProject::read(args.path.as_deref(), global, environment)?;
+    let mission = read.mission(&args.name)?;
+    if read.counts().errors > 0 {
+        read.print_findings(environment, printer);
+        let failure = Failure::new("the mission files have errors, so nothing was run");
+        return Err(failure
+            .hint("show them with `prowess mission plan`")
+            .exit(Exit::No));
+    }
+    let given = given_inputs(&args.input, args.inputs.as_deref(), mission, environment)?;
+    let mut inputs = Map::new();
+    for (name, value) in given {
+        inputs.extend(to_json(&value).map(|value| (name, value)));
+    }
+    let inputs = checked_inputs(mission, inputs).map_err(|why| {
+        let hint = "pass inputs with `--input NAME=VALUE`";
+        Failure::new(format!(
+            "the inputs of mission {} are not valid",
+            wording::tick(&args.name)
+        ))
+        .cause(why)
+        .hint(hint)
+    })?;
+    let store = trust_store(environment);
+    let trust = MissionTrust::new(&read.root, &read.project, store.as_ref());
+    let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
+    check_trust(&trust, environment)?;
+    let limits = args.model.limits()?;
+    let request = MissionRequest {
+        folder: read.root.to_string_lossy().into(),
+        digest: trust.digest.as_str().into(),
+        mission: args.name.as_str().into(),
+        inputs,
+        budget: budget(limits),
+        plan: read.project.clone(),
+    };
+    let setup = Setup::open(global, environment, printer)?;
+    let how = Start::Run(Box::new(request));
+    drive(how, &args.model, &args.wait, args.json, setup, printer)
+}
+
+/// Continues a run.
+pub(crate) fn resume(
+    args: &MissionResumeArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let setup = Setup::open(global, environment, printer)?;
+    let (id, state) = state_of(&args.run, &setup)?;
+    if let Some(ending) = state.ending() {
+        match ending {
+            MissionEnding::Done => {
+                printer.status(&format!("Run {id} is done already"));
+                return Ok(Exit::Done);
+            }
+            MissionEnding::HandedOver => {
+                let next = state.handed_to().map(|(_, run)| run.to_owned());
+                let failure =
+                    Failure::new(format!("run `{id}` has handed over to another mission"));
+                return Err(match next {
+                    Some(next) => failure.hint(format!(
+                        "continue that one: `prowess mission resume {next}`"
+                    )),
+                    None => failure,
+                });
+            }
+            MissionEnding::Failed { task, .. } if args.retry.is_empty() && !args.replan => {
+                let failure = Failure::new(format!("run `{id}` failed"))
+                    .cause(sanitize::line(&ending.to_string()).into_owned());
+                let command =
+                    wording::command(["prowess", "mission", "resume", &*id, "--retry", &**task]);
+                return Err(failure.hint(format!("run the task again with {command}")));
+            }
+            _ => {}
+        }
+    }
+    for name in &args.retry {
+        if state.task(name).is_none() {
+            let known = state.tasks().map(|(task, _)| &*task.name);
+            let failure = Failure::new(format!("no task named {}", wording::tick(name)));
+            return Err(match prowess_diag::suggest::nearest(name, known) {
+                Some(near) => failure.hint(format!("did you mean {}?", wording::tick(near))),
+                None => failure.hint(format!("list its tasks with `prowess mission show {id}`")),
+            });
+        }
+    }
+    let limits = args.model.limits()?;
+    let mut resume = MissionResume {
+        retry: args.retry.iter().map(|name| name.as_str().into()).collect(),
+        budget: (limits.tokens.is_some() || limits.micros.is_some()).then(|| budget(limits)),
+        ..MissionResume::default()
+    };
+    prepare(
+        &mut resume,
+        &state,
+        args.replan,
+        global,
+        environment,
+        printer,
+    )?;
+    let how = Start::Resume(id, Box::new(resume), Box::new(state));
+    drive(how, &args.model, &args.wait, args.json, setup, printer)
+}
+
+/// Continues a run after an answer.
+pub(crate) fn resume_after_answer(
+    id: &str,
+    state: MissionState,
+    args: (&ModelArgs, &WaitArgs, bool),
+    global: &GlobalArgs,
+    environment: &Environment,
+    setup: Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let (model, wait, json) = args;
+    let mut resume = MissionResume::default();
+    prepare(&mut resume, &state, false, global, environment, printer)?;
+    let how = Start::Resume(id.into(), Box::new(resume), Box::new(state));
+    drive(how, model, wait, json, setup, printer)
+}
+
+/// Checks the trust in the files of a run, and notes which of them changed.
+fn prepare(
+    resume: &mut MissionResume,
+    state: &MissionState,
+    replan: bool,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let Some(start) = state.start() else {
+        return Err(Failure::new("the run has no plan"));
+    };
+    let folder = Path::new(&*start.folder);
+    let store = trust_store(environment);
+    // The plan of the run must have been trusted as it is stored.
+    let recorded = MissionTrust::new(folder, &start.plan, store.as_ref());
+    let recorded = recorded.map_err(|error| Failure::new(error.to_string()))?;
+    let now = ReadProject::read(Some(folder), global, environment);
+    let now = match now {
+        Ok(now) => now,
+        Err(_) if recorded.is_trusted() && !replan => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let trust = MissionTrust::new(&now.root, &now.project, store.as_ref());
+    let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
+    if replan {
+        check_trust(&trust, environment)?;
+        if now.counts().errors > 0 {
+            now.print_findings(environment, printer);
+            let failure = Failure::new("the mission files have errors");
+            return Err(failure
+                .hint("show them with `prowess mission plan`")
+                .exit(Exit::No));
+        }
+        let faults = state.replan_faults(&now.project);
+        if let Some(first) = faults.first() {
+            let failure = Failure::new("the new files do not fit the run");
+            return Err(failure
+                .cause(first)
+                .hint("resume without `--replan` to keep the old plan"));
+        }
+        resume.plan = Some(Box::new(now.project.clone()));
+    } else if !recorded.is_trusted() && !trust.is_trusted() {
+        check_trust(&trust, environment)?;
+    }
+    let changed = changed_files(&start.plan, &now.project);
+    for file in &changed {
+        let file = wording::tick(sanitize::line(file));
+        printer.warn(&if replan {
+            format!("{file} changed; the run continues with the new files")
+        } else {
+            format!("{file} changed; the run continues with the plan with which it started")
+        });
+    }
+    resume.changed = changed;
+    Ok(())
+}
+
+/// Returns the files that differ between two readings of a project.
+fn changed_files(before: &MissionProject, now: &MissionProject) -> Vec<Box<str>> {
+    let mut changed: Vec<Box<str>> = Vec::new();
+    for file in before.files.iter().chain(&now.files) {
+        let digest = |project: &MissionProject| {
+            let mut files = project.files.iter();
+            files
+                .find(|known| known.path == file.path)
+                .map(|known| known.digest.clone())
+        };
+        if digest(before) != digest(now) && !changed.contains(&file.path) {
+            changed.push(file.path.clone());
+        }
+    }
+    changed
+}
+
+/// The beginning of a run, or its continuation.
+enum Start {
+    Run(Box<MissionRequest>),
+    Resume(Box<str>, Box<MissionResume>, Box<MissionState>),
+}
+
+impl Start {
+    fn plan(&self) -> Option<(&MissionProject, &str)> {
+        match self {
+            Self::Run(request) => Some((&request.plan, &request.mission)),
+            Self::Resume(_, resume, state) => {
+                let start = state.start()?;
+                let plan = resume.plan.as_deref().unwrap_or(&start.plan);
+                Some((plan, &start.mission))
+            }
+        }
+    }
+}
+
+fn drive(
+    how: Start,
+    model: &ModelArgs,
+    wait: &WaitArgs,
+    json: bool,
+    mut setup: Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    setup.wait(wait);
+    let approver = Arc::clone(&setup.services.approver);
+    let store = setup.sessions();
+    let servers = setup.connect(None, printer)?;
+    let _watching = setup.watch();
+    async_runtime::on(|cancel| async move {
+        let chosen = setup.model(model).await?;
+        if !json {
+            printer.status(&about(
+                &chosen.model.about().name,
+                &chosen.why,
+                chosen.model.about().note.as_deref(),
+            ));
+        }
+        let watcher: Arc<dyn Watcher> = if json {
+            Arc::new(Lines)
+        } else if printer.is_quiet() {
+            Arc::new(Silent)
+        } else {
+            Arc::new(prowess_tui::mission_output::MissionLines::new(Box::new(
+                printer.live(),
+            )))
+        };
+        let is_chosen = model.model.is_some() || how.plan().is_none();
+        let runtime = setup.runtime(model, chosen.model, approver, vec![watcher], |settings| {
+            settings.is_model_chosen = is_chosen;
+        })?;
+        let engine = runtime.engine();
+        let services: Arc<dyn MissionServices> = Arc::new(OwnServices {
+            tools: engine.services().tools.clone(),
+        });
+        let finished = match how {
+            Start::Run(request) => engine.run_mission(*request, services, &cancel).await,
+            Start::Resume(id, resume, _) => {
+                engine.resume_mission(&id, *resume, services, &cancel).await
+            }
+        };
+        drop(servers);
+        let finished = finished.map_err(|error| failure(&error))?;
+        print(&finished, json, &*store, printer)
+    })
+}
+
+/// The tools and models of missions.
+#[derive(Debug)]
+struct OwnServices {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl MissionServices for OwnServices {
+    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let name = match tool {
+            ToolRef::BuiltIn(name) => name.replace('.', "_"),
+            ToolRef::Server { server, tool } => format!("mcp__{server}__{tool}"),
+            ToolRef::Bound(name) => name.to_string(),
+            ToolRef::Plugin { .. } => return Err("plugins are not loaded".to_owned()),
+        };
+        let found = self.tools.iter().find(|known| known.name() == name);
+        let found = found.ok_or_else(|| "no such tool".to_owned())?;
+        Ok(vec![Arc::clone(found)])
+    }
+
+    fn model(&self, _: &ModelRef) -> Result<Arc<dyn Model>, String> {
+        Err("pass a model with `--model`".to_owned())
+    }
+}
+
+/// Returns the open questions of a run and its sub-runs.
+fn questions(store: &dyn SessionStore, run: &str) -> Vec<OpenQuestion> {
+    let query = QuestionQuery {
+        project: None,
+        limit: MAX_SEARCHED,
+    };
+    let open = store.questions(&query).unwrap_or_default().into_iter();
+    open.filter(|open| *open.root == *run).collect()
+}
+
+/// Prints the result of a run.
+fn print(
+    finished: &FinishedMission,
+    json: bool,
+    store: &dyn SessionStore,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let FinishedMission { run, ending, state } = finished;
+    let exit = match ending {
+        Ending::Answered | Ending::Submitted { .. } => Exit::Done,
+        Ending::Waiting { .. } => Exit::Waiting,
+        Ending::Cancelled => Exit::Interrupted,
+        Ending::Exhausted { .. } => Exit::Limit,
+        Ending::Failed {
+            kind: FailureKind::Auth,
+            ..
+        } => Exit::NoKey,
+        Ending::Failed { .. } | Ending::Declined { .. } => Exit::No,
+    };
+    let open = questions(store, run);
+    if json {
+        let mut document = inspect::mission_run(run, state, &open);
+        document["outcome"] = ending.as_str().into();
+        document["outputs"] = mission_outputs(state);
+        printer.verbatim(format!("{document}\n").as_bytes())?;
+        return Ok(exit);
+    }
+    match ending {
+        Ending::Submitted { value } => {
+            let is_empty = value.as_object().is_some_and(Map::is_empty);
+            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            if !is_empty {
+                printer.foreign(&format!("{text}\n"))?;
+            }
+        }
+        Ending::Waiting { .. } => {
+            for open in &open {
+                let id = &open.question.id;
+                printer.note(
+                    &format!("waiting for an answer to question {id}"),
+                    &format!("see it with `prowess questions`; answer it with `prowess answer {id} ANSWER`"),
+                );
+            }
+        }
+        Ending::Exhausted { .. } => {
+            let why = state.ending().map(ToString::to_string).unwrap_or_default();
+            let failure = Failure::new(sanitize::line(&why).into_owned());
+            let hint = format!(
+                "continue with a higher budget: `prowess mission resume {run} --budget tokens=N`"
+            );
+            printer.error(&failure.hint(hint));
+        }
+        Ending::Cancelled => {
+            printer.status(&format!(
+                "Cancelled; continue with `prowess mission resume {run}`"
+            ));
+        }
+        Ending::Failed { .. } | Ending::Declined { .. } => {
+            let why = state.ending().map(ToString::to_string).unwrap_or_default();
+            let failure = Failure::new(sanitize::line(&why).into_owned());
+            let failure = match state.ending() {
+                Some(MissionEnding::Failed { task, .. }) => {
+                    let command = wording::command([
+                        "prowess", "mission", "resume", &**run, "--retry", &**task,
+                    ]);
+                    failure.hint(format!("run the task again with {command}"))
+                }
+                _ => failure.hint(format!("see `prowess mission show {run}`")),
+            };
+            printer.error(&failure);
+        }
+        Ending::Answered => {}
+    }
+    printer.status(&spent(run, state));
+    Ok(exit)
+}
+
+/// Describes the tasks and the cost of a run in one line.
+fn spent(run: &str, state: &MissionState) -> String {
+    let total = state.tasks().filter(|(_, task)| task.is_started).count();
+    let done = state.tasks().filter(|(_, task)| task.is_done()).count();
+    let usage = state.spent();
+    let tokens = usize::try_from(usage.tokens).unwrap_or(usize::MAX);
+    let mut text = format!(
+        "{done} of {} done, {} tokens",
+        wording::count(total, "started task"),
+        wording::thousands(tokens)
+    );
+    if usage.micros > 0 {
+        text.push_str(&format!(", {}", dollars(usage.micros)));
+    }
+    format!("{text} (run {run})")
+}
+
+/// Returns the id and the state of a run.
+fn state_of(typed: &str, setup: &Setup) -> Result<(Box<str>, MissionState), Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, typed)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let state = recorded_state(&events)?;
+    let state = state.ok_or_else(|| {
+        Failure::new(format!("session `{id}` is not a run of a mission"))
+            .hint("list the runs with `prowess mission show`")
+    })?;
+    Ok((id, state))
+}
+
+/// Returns the state of the run that events record; `None` if they record none.
+pub(crate) fn recorded_state(events: &[StampedEvent]) -> Result<Option<MissionState>, Failure> {
+    mission_state(events).map_err(|error| failure(&error))
+}
+
+/// Shows runs, or one run.
+pub(crate) fn show(
+    args: &MissionShowArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let setup = Setup::open(global, environment, printer)?;
+    let Some(typed) = &args.run else {
+        return list(args, &setup, environment, printer);
+    };
+    let (id, state) = state_of(typed, &setup)?;
+    let store = setup.sessions();
+    let open = questions(&*store, &id);
+    if args.json {
+        let mut document = inspect::mission_run(&id, &state, &open);
+        document["outputs"] = mission_outputs(&state);
+        printer.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    if let Some(task) = &args.task {
+        return show_task(&id, &state, task, printer);
+    }
+    let Some(start) = state.start() else {
+        return Err(Failure::new("the run has no plan"));
+    };
+    let mut head = format!("mission {} (run {id})\n", sanitize::line(&start.mission));
+    if let Some(from) = &start.from {
+        head.push_str(&format!("started by run {from}\n"));
+    }
+    if let Some((mission, run)) = state.handed_to() {
+        head.push_str(&format!(
+            "continues as run {run} of mission {}\n",
+            sanitize::line(mission)
+        ));
+    }
+    for (name, value) in &start.inputs {
+        head.push_str(&format!(
+            "input {}: {}\n",
+            sanitize::line(name),
+            sanitize::line(&value.to_string())
+        ));
+    }
+    printer.answer(&head)?;
+    let mut table = Table::new(&["TASK", "STATE", "TOKENS", "COST", "SUMMARY"]);
+    for (task, known) in state.tasks() {
+        let word = inspect::task_word(known);
+        let colour = match word {
+            "done" => theme::GOOD,
+            "failed" => theme::BAD,
+            "running" => theme::ACCENT,
+            _ => theme::WARNING,
+        };
+        let text = match &known.ending {
+            Some(how) if known.summary.is_empty() => how.to_string(),
+            _ => known.summary.clone(),
+        };
+        table.row(vec![
+            Cell::styled(&task.name, theme::ACCENT.on_default()),
+            Cell::styled(word, colour.on_default()),
+            Cell::new(&known.spent.tokens.to_string()),
+            Cell::new(&dollars(known.spent.micros)),
+            Cell::new(&wording::shorten(&sanitize::line(&text), MAX_SHOWN)),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    for open in &open {
+        let id = &open.question.id;
+        let what = wording::shorten(&sanitize::line(&open.question.what), MAX_SHOWN);
+        printer.note(
+            &format!("waiting for an answer to question {id}: {what}"),
+            &format!("answer it with `prowess answer {id} ANSWER`"),
+        );
+    }
+    let ending = state.ending().map(ToString::to_string);
+    if let Some(ending) = ending {
+        printer.status(&sanitize::line(&ending));
+    }
+    printer.status(&spent(&id, &state));
+    Ok(Exit::Done)
+}
+
+fn show_task(
+    id: &str,
+    state: &MissionState,
+    name: &str,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let Some(task) = state.task(name) else {
+        let known = state.tasks().map(|(task, _)| &*task.name);
+        let failure = Failure::new(format!("run `{id}` has no task {}", wording::tick(name)));
+        return Err(match prowess_diag::suggest::nearest(name, known) {
+            Some(near) => failure.hint(format!("did you mean {}?", wording::tick(near))),
+            None => failure.hint(format!("list its tasks with `prowess mission show {id}`")),
+        });
+    };
+    let mut text = format!("{}: {}\n", sanitize::line(name), inspect::task_word(task));
+    if let Some(by) = &task.activated_by {
+        text.push_str(&format!("activated by task {}\n", sanitize::line(by)));
+    }
+    for (item, unit) in &task.units {
+        let item = item
+            .map(|item| format!("item {item}: "))
+            .unwrap_or_default();
+        let how = unit.ending.as_ref().map(ToString::to_string);
+        let how = how.unwrap_or_else(|| "runs".to_owned());
+        let session = unit.session.as_deref().unwrap_or("no session");
+        text.push_str(&format!(
+            "{item}session {session}, attempt {}, {}\n",
+            unit.attempt,
+            sanitize::line(&how)
+        ));
+    }
+    printer.answer(&text)?;
+    if !task.summary.is_empty() {
+        printer.foreign(&format!("\n{}\n", task.summary.trim_end()))?;
+    }
+    if let Some(value) = task.value() {
+        let value = serde_json::to_string_pretty(&value).unwrap_or_default();
+        printer.foreign(&format!("\n{value}\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the runs of a project, latest first.
+pub(crate) fn runs(store: &dyn SessionStore, project: Option<Box<str>>) -> Vec<SessionSummary> {
+    let query = SessionQuery {
+        project,
+        parent: None,
+        limit: MAX_SEARCHED,
+    };
+    let found = store.list(&query).unwrap_or_default().into_iter();
+    let found = found.filter(|one| one.title.starts_with("mission "));
+    let is_run = |one: &SessionSummary| {
+        store.events(&one.id).is_ok_and(|events| {
+            let first = events.first().map(|first| &first.event);
+            matches!(first, Some(Event::Started(started)) if started.mission.is_some())
+        })
+    };
+    found.filter(is_run).take(MAX_RUNS).collect()
+}
+
+fn list(
+    args: &MissionShowArgs,
+    setup: &Setup,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let project = permissions::workspace(environment);
+    let store = setup.sessions();
+    let found = runs(&*store, Some(project.to_string_lossy().into()));
+    let word = |one: &SessionSummary| match one.ending {
+        _ if one.live => "running",
+        Some(ending) => ending.as_str(),
+        None => "interrupted",
+    };
+    if args.json {
+        let rows: Vec<Value> = found
+            .iter()
+            .map(|one| {
+                json!({ "run": one.id, "title": one.title, "state": word(one), "started": one.started, "updated": one.updated })
+            })
+            .collect();
+        printer.json(&json!({ "schema": "prowess.mission-runs/1", "runs": rows }))?;
+        return Ok(Exit::Done);
+    }
+    if found.is_empty() {
+        printer.note(
+            "no mission has run in this project",
+            "run one with `prowess mission run NAME`",
+        );
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["RUN", "MISSION", "STATE", "STARTED"]);
+    for one in &found {
+        let colour = run::colour(one.ending, one.live);
+        let name = one.title.strip_prefix("mission ").unwrap_or(&one.title);
+        table.row(vec![
+            Cell::styled(&one.id, theme::ACCENT.on_default()),
+            Cell::new(name),
+            Cell::styled(word(one), colour.on_default()),
+            Cell::styled(&when(one.started), theme::DIM),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    Ok(Exit::Done)
+}
+
+/// Cancels a run.
+pub(crate) fn cancel(
+    args: &MissionCancelArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let setup = Setup::open(global, environment, printer)?;
+    let (id, state) = state_of(&args.run, &setup)?;
+    if state.ending().is_some() {
+        printer.status(&format!("Run {id} has ended already"));
+        return Ok(Exit::Done);
+    }
+    let store = setup.sessions();
+    let outcome = cancel_mission(&*store, &id, usage_store::now());
+    match outcome.map_err(|error| failure(&error))? {
+        MissionCancel::Cancelled => {
+            printer.status(&format!("Cancelled run {id}"));
+        }
+        MissionCancel::Requested => {
+            printer.status(&format!("Asked the process that runs {id} to stop"));
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,338 @@
+//! The agents and commanders of a mission, as sessions run with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use prowess_agent::{AgentNotes, AgentProfile, Effort, OwnSkill, RunBudget, TeamMember};
+use prowess_diag::wording;
+use prowess_flow::mission::{
+    AgentBlock, Commander, DefinitionScope, Mission, MissionProject, ModelRef, SkillBlock, Task,
+    ToolRef, Value,
+};
+use prowess_tools::Tool;
+use prowess_traits::Model;
+
+use crate::agent_profile::PreparedAgent;
+use crate::engine::Engine;
+
+/// Default number of model turns of a commander.
+const MAX_COMMANDER_TURNS: u32 = 200;
+
+/// Provides what the files of a mission name.
+pub trait MissionServices: std::fmt::Debug + Send + Sync {
+    /// Returns the tools that a reference means: one, or all tools of a server. The error says why it
+    /// is not available.
+    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String>;
+
+    /// Returns a model of a `model` block.
+    fn model(&self, model: &ModelRef) -> Result<Arc<dyn Model>, String>;
+
+    /// Returns the value of a protected input, which only tools receive.
+    fn protected_input(&self, _mission: &str, _name: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The agents of a mission, with their tools and models.
+#[derive(Debug, Default)]
+pub(crate) struct MissionCast {
+    pub(crate) agents: BTreeMap<Box<str>, PreparedAgent>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) models: BTreeMap<Box<str>, Arc<dyn Model>>,
+    /// Reasons why the mission cannot run.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Returns the name under which sessions record a model of a block.
+pub(crate) fn model_name(model: &ModelRef) -> Box<str> {
+    format!("models.{}.{}", model.block, model.name).into()
+}
+
+/// Returns the agent that a mission means by a name: its own, or one of the project.
+pub(crate) fn find_agent<'p>(
+    plan: &'p MissionProject,
+    mission: &str,
+    name: &str,
+) -> Option<&'p AgentBlock> {
+    let mut agents = plan.agents.iter().filter(|agent| *agent.name == *name);
+    let own = |agent: &&AgentBlock| matches!(&agent.scope, DefinitionScope::Mission(of) if **of == *mission);
+    let global = |agent: &&AgentBlock| agent.scope == DefinitionScope::Global;
+    agents.clone().find(own).or_else(|| agents.find(global))
+}
+
+/// Returns the skills that an agent may load: the blocks, and the names of the library.
+fn skills_of<'p>(
+    plan: &'p MissionProject,
+    mission: &str,
+    agent: &AgentBlock,
+) -> (Vec<&'p SkillBlock>, Vec<String>) {
+    let is_own = |skill: &SkillBlock| match (&skill.scope, &agent.scope) {
+        (DefinitionScope::Agent(of), DefinitionScope::Global) => *of == agent.name,
+        (
+            DefinitionScope::MissionAgent {
+                mission: of,
+                agent: owner,
+            },
+            DefinitionScope::Mission(_),
+        ) => **of == *mission && *owner == agent.name,
+        _ => false,
+    };
+    let (mut blocks, mut library) = (Vec::new(), Vec::new());
+    for name in &agent.skills {
+        let named = plan.skills.iter().filter(|skill| skill.name == *name);
+        let own = named.clone().find(|skill| is_own(skill));
+        let global = |skill: &&SkillBlock| skill.scope == DefinitionScope::Global;
+        match own.or_else(|| named.clone().find(global)) {
+            Some(block) => blocks.push(block),
+            None => library.push(name.to_string()),
+        }
+    }
+    (blocks, library)
+}
+
+impl MissionCast {
+    /// Prepares the agents of a mission. Agents that no task can call are left out.
+    pub(crate) fn new(
+        engine: &Engine,
+        plan: &MissionProject,
+        mission: &Mission,
+        services: &dyn MissionServices,
+    ) -> Self {
+        let mut cast = Self::default();
+        let is_chosen = engine.settings().is_model_chosen;
+        let mut names: Vec<&str> = mission.agents.iter().map(|name| &**name).collect();
+        for task in &mission.tasks {
+            names.extend(task.agents.iter().flatten().map(|name| &**name));
+        }
+        if let Some(model) = mission.commander.model.as_ref().filter(|_| !is_chosen) {
+            cast.add_model(model, services);
+        }
+        for name in names {
+            if cast.agents.contains_key(name) {
+                continue;
+            }
+            let Some(agent) = find_agent(plan, &mission.name, name) else {
+                let name = wording::tick(name);
+                cast.faults.push(format!("no agent named {name}"));
+                continue;
+            };
+            if let Some(model) = agent.model.as_ref().filter(|_| !is_chosen) {
+                cast.add_model(model, services);
+            }
+            let prepared = cast.prepare(engine, plan, mission, agent, services);
+            cast.agents.insert(name.into(), prepared);
+        }
+        cast
+    }
+
+    fn add_model(&mut self, model: &ModelRef, services: &dyn MissionServices) {
+        let name = model_name(model);
+        if self.models.contains_key(&name) {
+            return;
+        }
+        match services.model(model) {
+            Ok(found) => {
+                self.models.insert(name, found);
+            }
+            Err(why) => self
+                .faults
+                .push(format!("model {}: {why}", wording::tick(name))),
+        }
+    }
+
+    /// Adds the tools of references. Returns their names, and the references without a tool.
+    fn add_tools(
+        &mut self,
+        tools: &[ToolRef],
+        services: &dyn MissionServices,
+    ) -> (Vec<Box<str>>, Vec<String>) {
+        let (mut names, mut missing) = (Vec::new(), Vec::new());
+        for reference in tools {
+            match services.tools(reference) {
+                Ok(found) => {
+                    for tool in found {
+                        let name: Box<str> = tool.name().into();
+                        if !self.tools.iter().any(|known| known.name() == tool.name()) {
+                            self.tools.push(tool);
+                        }
+                        if !names.contains(&name) {
+                            names.push(name);
+                        }
+                    }
+                }
+                Err(why) => {
+                    missing.push(format!("{}: {why}", wording::tick(reference.to_string())))
+                }
+            }
+        }
+        (names, missing)
+    }
+
+    fn prepare(
+        &mut self,
+        engine: &Engine,
+        plan: &MissionProject,
+        mission: &Mission,
+        agent: &AgentBlock,
+        services: &dyn MissionServices,
+    ) -> PreparedAgent {
+        let (own, missing) = self.add_tools(&agent.tools, services);
+        let mut messages: Vec<String> = missing
+            .iter()
+            .map(|missing| {
+                let name = wording::tick(&agent.name);
+                format!("agent {name} has a tool that is not available: {missing}")
+            })
+            .collect();
+        let (blocks, library) = skills_of(plan, &mission.name, agent);
+        let mut own_skills = Vec::new();
+        let mut of_skills: BTreeSet<Box<str>> = BTreeSet::new();
+        for block in blocks {
+            let (tools, missing) = self.add_tools(&block.tools, services);
+            of_skills.extend(tools.iter().cloned());
+            own_skills.push(own_skill(block, tools, &missing));
+            messages.extend(missing.iter().map(|missing| {
+                let name = wording::tick(&block.name);
+                format!("skill {name} has a tool that is not available: {missing}")
+            }));
+        }
+        let skill_only: Vec<Box<str>> = of_skills
+            .into_iter()
+            .filter(|tool| !own.contains(tool))
+            .collect();
+        let mut skills: Vec<String> = own_skills.iter().map(|one| one.name.to_string()).collect();
+        skills.extend(library);
+        let settings = engine.settings();
+        let is_set = settings.agents.contains_key(&agent.name);
+        let is_chosen = settings.is_model_chosen;
+        PreparedAgent {
+            profile: AgentProfile {
+                name: agent.name.clone(),
+                prompt: Some(agent_prompt(agent)),
+                notes: AgentNotes::Without,
+                tools: Some(own.iter().chain(&skill_only).cloned().collect()),
+                skills: Some(skills),
+                own_skills,
+                skill_only_tools: skill_only,
+                ..AgentProfile::default()
+            },
+            model: agent.model.as_ref().filter(|_| !is_chosen).map(model_name),
+            effort: agent.effort.as_deref().and_then(Effort::parse),
+            budget: RunBudget::default(),
+            window: agent.limits.compaction.map(|(tokens, _)| window(tokens)),
+            preload: Vec::new(),
+            restricted_by: is_set.then(|| agent.name.clone()).into_iter().collect(),
+            messages,
+        }
+    }
+
+    /// Returns the agents that the commander of a task may call.
+    pub(crate) fn team(
+        &self,
+        plan: &MissionProject,
+        mission: &Mission,
+        task: &Task,
+    ) -> Vec<TeamMember> {
+        let names = task.agents.as_ref().unwrap_or(&mission.agents);
+        let member = |name: &Box<str>| {
+            let agent = find_agent(plan, &mission.name, name)?;
+            Some(TeamMember {
+                name: name.clone(),
+                agent: name.clone(),
+                description: prowess_catalog::skill::one_line(
+                    agent.description().unwrap_or_default(),
+                )
+                .into(),
+                is_tool: false,
+            })
+        };
+        names.iter().filter_map(member).collect()
+    }
+}
+
+/// Returns the size of the window with which compaction starts at a number of tokens.
+fn window(tokens: u64) -> u64 {
+    // A conversation is summarised when it fills four fifths of the window.
+    tokens.saturating_mul(5) / 4
+}
+
+/// Returns the commander of a task.
+pub(crate) fn commander(
+    commander: &Commander,
+    system: String,
+    team: Vec<TeamMember>,
+    is_model_chosen: bool,
+) -> PreparedAgent {
+    PreparedAgent {
+        profile: AgentProfile {
+            name: "commander".into(),
+            prompt: Some(system),
+            notes: AgentNotes::Without,
+            tools: Some(Vec::new()),
+            skills: Some(Vec::new()),
+            team,
+            is_commander: true,
+            ..AgentProfile::default()
+        },
+        model: commander
+            .model
+            .as_ref()
+            .filter(|_| !is_model_chosen)
+            .map(model_name),
+        effort: commander.effort.as_deref().and_then(Effort::parse),
+        budget: RunBudget::turns(MAX_COMMANDER_TURNS),
+        window: commander
+            .limits
+            .compaction
+            .map(|(tokens, _)| window(tokens)),
+        preload: Vec::new(),
+        restricted_by: Vec::new(),
+        messages: Vec::new(),
+    }
+}
+
+/// Returns the instructions of an agent.
+fn agent_prompt(agent: &AgentBlock) -> String {
+    let mut text = format!(
+        "You are agent `{}`. You get a task from a commander. Do it with your tools, and answer with \
+         the result: the answer is all that the commander sees.",
+        agent.name
+    );
+    let parts = [
+        ("Role", agent.role.as_ref()),
+        ("Personality", Some(&agent.personality)),
+    ];
+    for (title, value) in parts {
+        let value = value.and_then(Value::as_text).map(str::trim);
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            text.push_str(&format!("\n\n{title}:\n{value}"));
+        }
+    }
+    text
+}
+
+/// Returns a skill block as a skill of an agent. The text says which tools it adds, and which of them
+/// are missing.
+fn own_skill(block: &SkillBlock, tools: Vec<Box<str>>, missing: &[String]) -> OwnSkill {
+    let text = |value: &Value| value.as_text().unwrap_or_default().trim().to_owned();
+    let mut instructions = text(&block.instructions);
+    if !tools.is_empty() {
+        let names: Vec<String> = tools.iter().map(wording::tick).collect();
+        instructions.push_str(&format!(
+            "\n\nTools that this skill adds: {}",
+            wording::all(names)
+        ));
+    }
+    if !missing.is_empty() {
+        instructions.push_str(&format!(
+            "\n\nTools of this skill that are not available: {}",
+            wording::all(missing.iter().cloned())
+        ));
+    }
+    OwnSkill {
+        name: block.name.clone(),
+        description: text(&block.description),
+        instructions,
+        tools,
+    }
+}

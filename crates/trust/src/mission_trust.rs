@@ -1,0 +1,87 @@
+//! The trust verdict about the files of a mission project.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use prowess_flow::MAX_FILE;
+use prowess_flow::mission::MissionProject;
+use prowess_registry::resource::{ResourceError, SkillFolder};
+
+use crate::HiddenText;
+use crate::store::{FileChange, TrustError, TrustKind, TrustState, TrustStore, digest_of_list};
+use crate::summary::hidden_text;
+
+/// The trust in a mission project as it was read: in its `.hcl` files and the texts that they load.
+/// Skills in folders are trusted on their own.
+#[derive(Clone, Debug)]
+pub struct MissionTrust {
+    /// The folder of the project.
+    pub root: PathBuf,
+    /// The digest over all files.
+    pub digest: String,
+    /// The state in the trust store. `None` if there is no store.
+    pub state: Option<TrustState>,
+    /// The files that changed since the project was trusted.
+    pub changes: Vec<FileChange>,
+    /// Each file with its digest, as in a record.
+    files: BTreeMap<String, String>,
+}
+
+impl MissionTrust {
+    /// Looks up the trust of a project.
+    pub fn new(
+        root: &Path,
+        project: &MissionProject,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, TrustError> {
+        let files = project.files.iter();
+        let files: BTreeMap<String, String> = files
+            .map(|file| (file.path.to_string(), format!("file {}", file.digest)))
+            .collect();
+        let digest = format!("sha256:{}", digest_of_list(&files));
+        let state = match store {
+            Some(store) => Some(store.state_of(TrustKind::Missions, root, &digest)?),
+            None => None,
+        };
+        let changes = state.as_ref().map(|state| state.changes(&files));
+        Ok(Self {
+            root: root.to_owned(),
+            digest,
+            changes: changes.unwrap_or_default(),
+            state,
+            files,
+        })
+    }
+
+    /// Returns the names of the files that the trust covers, relative to the project.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Finds text in the files that is not visible to a reader.
+    pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
+        let failed = |source: ResourceError| TrustError::File {
+            verb: "read",
+            path: self.root.clone(),
+            source: std::io::Error::other(source),
+        };
+        let folder = SkillFolder::open(&self.root).map_err(failed)?;
+        let mut texts = Vec::new();
+        for name in self.files() {
+            let bytes = folder.bytes(name, MAX_FILE as u64).map_err(failed)?;
+            texts.push((Path::new(name), bytes));
+        }
+        Ok(hidden_text(texts))
+    }
+
+    /// Returns `true` if missions of the project may run.
+    pub fn is_trusted(&self) -> bool {
+        self.state.as_ref().is_some_and(TrustState::is_trusted)
+    }
+
+    /// Trusts the files as they were read.
+    pub fn grant(&self, store: &TrustStore, now: u64) -> Result<(), TrustError> {
+        let (kind, files) = (TrustKind::Missions, self.files.clone());
+        store.grant_files(kind, &self.root, &self.digest, files, now)
+    }
+}
