@@ -235,8 +235,10 @@ impl<'t> Scanner<'t> {
 
     fn push(&mut self, open: Open<'t>) -> bool {
         if self.open.len() >= MAX_DEPTH {
-            let span = Span::new(self.at, self.at + 1);
-            self.problems.push(Problem::new(span, "nested too deeply"));
+            // The bracket may be the last character of the text.
+            let problem = Problem::new(Span::at(self.at), "nested too deeply");
+            self.problems
+                .push(problem.help("divide it into several blocks"));
             return false;
         }
         self.open.push(open);

@@ -482,3 +482,16 @@ proptest! {
         prop_assert_eq!(made, text(&format!("<{value}>")));
     }
 }
+
+/// Found by fuzzing: the place of the fault was behind the end of the text.
+#[test]
+fn deep_nesting_at_the_end_has_a_place_in_the_text() {
+    for depth in 60..80 {
+        for end in ["", "ä"] {
+            let text = format!("a = {}{end}", "{".repeat(depth));
+            for problem in parse(text.as_bytes()).problems {
+                assert!(text.get(problem.span.range()).is_some(), "{problem:?}");
+            }
+        }
+    }
+}

@@ -27,7 +27,8 @@ pub fn scalar(text: &str) -> String {
             '\n' => double.push_str("\\n"),
             '\r' => double.push_str("\\r"),
             '\t' => double.push_str("\\t"),
-            c if c.is_control() || c == '\u{feff}' => {
+            // YAML does not allow the last two.
+            c if c.is_control() || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
                 double.push_str(&format!("\\U{:08X}", u32::from(c)));
             }
             c => double.push(c),
@@ -126,6 +127,7 @@ mod tests {
             "技能",
             "null",
             "trail ",
+            "\u{ffff}: \u{fffe}",
         ] {
             let source = format!("k: {}\n", scalar(text));
             let root = full::read(&source, 0).unwrap().root.unwrap();

@@ -1,0 +1,725 @@
+//! Runs of missions: `mission run`, `show`, `resume`, `cancel`.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const MODELS: &str = "model \"m\" {\n  provider = \"ollama\"\n  base_url = \"http://127.0.0.1:9\"\n  aliases  = { small = \"small\" }\n}\n";
+
+/// Writes a script for a model.
+fn script(world: &World, name: &str, lines: &[Value]) -> String {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("scripted:{}", world.file(name, text).display())
+}
+
+/// Trusts the mission files of the project as they are.
+fn trust(world: &World) {
+    let shown = world.run(&["trust", ".", "--json"]).expect(0).json()["skills"][0].clone();
+    let digest = shown["digest"].as_str().unwrap();
+    world.run(&["trust", ".", "--digest", digest]).expect(0);
+}
+
+/// A reply that calls a tool, for requests that contain all of `when` and none of `unless`.
+fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|(name, input)| json!({ "name": name, "input": input }))
+        .collect();
+    let usage = json!({ "input": 10, "output": 5 });
+    json!({ "when": when, "unless": unless, "repeat": true, "calls": calls, "usage": usage })
+}
+
+fn says(when: &[&str], unless: &[&str], text: &str) -> Value {
+    let usage = json!({ "input": 10, "output": 5 });
+    json!({ "when": when, "unless": unless, "repeat": true, "text": text, "usage": usage })
+}
+
+fn done(task: &str) -> Value {
+    let when = format!("You direct task `{task}`");
+    calls(
+        &[&when],
+        &[],
+        &[(
+            "task_complete",
+            json!({ "summary": format!("{task} is finished") }),
+        )],
+    )
+}
+
+/// Returns the lines of `--json`.
+fn lines(output: &str) -> Vec<Value> {
+    let lines = output.lines().filter(|line| line.starts_with('{'));
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the facts of the run, as `kind task`.
+fn facts(lines: &[Value]) -> Vec<String> {
+    let facts = lines
+        .iter()
+        .filter(|line| line["event"]["event"] == "mission");
+    facts
+        .map(|line| {
+            let fact = &line["event"]["fact"];
+            let item = fact["item"].as_u64().map(|item| format!("[{item}]"));
+            format!(
+                "{} {}{}",
+                fact["kind"].as_str().unwrap(),
+                fact["task"].as_str().unwrap_or_default(),
+                item.unwrap_or_default()
+            )
+            .trim_end()
+            .to_owned()
+        })
+        .collect()
+}
+
+/// Returns the tools of each request of the sessions with this title.
+fn requests(lines: &[Value], title: &str) -> Vec<Vec<String>> {
+    let is_titled = |line: &&Value| {
+        let event = &line["event"];
+        event["event"] == "started"
+            && event["title"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(title))
+    };
+    let sessions: Vec<&Value> = lines
+        .iter()
+        .filter(is_titled)
+        .map(|line| &line["session"])
+        .collect();
+    let is_asked =
+        |line: &&Value| line["event"]["event"] == "asked" && sessions.contains(&&line["session"]);
+    let asked = lines.iter().filter(is_asked);
+    asked
+        .map(|line| {
+            let tools = line["event"]["tools"].as_array().unwrap().iter();
+            tools
+                .map(|tool| tool.as_str().unwrap().to_owned())
+                .collect()
+        })
+        .collect()
+}
+
+/// The project of the journey: skills of files, an agent with skills of its own, and a mission with an
+/// agent and a skill of its own.
+fn journey() -> World {
+    let world = World::new();
+    world.file("models.hcl", MODELS);
+    world.file(
+        "skills.hcl",
+        "skill \"web_scraping\" {\n  description  = \"Load to extract data from pages\"\n  instructions = load(\"./skills/web_scraping.md\")\n}\n",
+    );
+    world.file(
+        "agents.hcl",
+        "agent \"assistant\" {\n  model       = models.m.small\n  personality = \"Helpful\"\n  skill \"summarizer\" {\n    description  = \"Load to summarize\"\n    instructions = \"Summarize in three points.\"\n  }\n}\n",
+    );
+    world.file(
+        "research.hcl",
+        r#"mission "research" {
+  commander { model = models.m.small }
+  agent "worker" {
+    model       = models.m.small
+    personality = "Efficient"
+    role        = "Worker"
+    skills      = [skills.web_scraping]
+    skill "mission_helper" {
+      description  = "Load for mission-specific analysis"
+      instructions = load("./skills/mission_analysis.md")
+      tools        = [builtins.http.get]
+    }
+  }
+  agents = [agents.worker]
+  task "analyze" {
+    objective = "Analyze the target"
+    output {
+      field "score" { type = "integer" }
+    }
+  }
+  task "report" {
+    objective  = "Write the report"
+    depends_on = [tasks.analyze]
+  }
+}
+"#,
+    );
+    world.file("skills/web_scraping.md", "SCRAPING-TEXT\n");
+    world.file("skills/mission_analysis.md", "HELPER-TEXT: analyze it.\n");
+    world
+}
+
+fn journey_script(world: &World) -> String {
+    let analyze = "You direct task `analyze`";
+    let report = "You direct task `report`";
+    let worker = "You are agent `worker`";
+    script(
+        world,
+        "journey.jsonl",
+        &[
+            calls(
+                &[worker],
+                &["HELPER-TEXT"],
+                &[("load_skill", json!({ "name": "mission_helper" }))],
+            ),
+            says(&[worker, "HELPER-TEXT"], &["Fetch it."], "The score is 7."),
+            calls(
+                &[analyze],
+                &["The score is 7."],
+                &[(
+                    "call_agent",
+                    json!({ "name": "worker", "task": "Find the score." }),
+                )],
+            ),
+            calls(
+                &[analyze, "The score is 7."],
+                &["Recorded."],
+                &[("submit_output", json!({ "score": 7 }))],
+            ),
+            calls(
+                &[analyze, "Recorded."],
+                &[],
+                &[(
+                    "task_complete",
+                    json!({ "summary": "The target scores 7." }),
+                )],
+            ),
+            says(&[worker, "Fetch it.", "http_get"], &[], "Fetched."),
+            calls(
+                &[report, "The target scores 7.", "{\"score\":7}"],
+                &[],
+                &[("task_complete", json!({ "summary": "Reported." }))],
+            ),
+        ],
+    )
+}
+
+/// Like [`journey_script`], but the agent of the second task fetches a page.
+fn hanging_script(world: &World, url: &str) -> String {
+    let worker = "You are agent `worker`";
+    let report = "You direct task `report`";
+    let whole = std::fs::read_to_string(world.path("journey.jsonl")).unwrap();
+    let mut lines = vec![
+        calls(
+            &[worker, "HELPER-TEXT", "Fetch it."],
+            &[],
+            &[("http_get", json!({ "url": url }))],
+        ),
+        calls(
+            &[report],
+            &[],
+            &[(
+                "call_agent",
+                json!({ "name": "worker", "task": "Fetch it." }),
+            )],
+        ),
+    ];
+    lines.extend(
+        whole
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()),
+    );
+    script(world, "hanging.jsonl", &lines)
+}
+
+#[test]
+fn mission_is_planned_drawn_run_killed_and_resumed() {
+    let world = journey();
+    let plan = world
+        .run(&["mission", "plan", ".", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(plan["counts"]["missions"], 1);
+    assert_eq!(plan["missions"][0]["commander"]["has_load_skill"], false);
+    let graph = world.run(&["mission", "graph", "research"]).expect(0);
+    assert!(graph.stdout.contains("report"), "{}", graph.stdout);
+    let model = journey_script(&world);
+    let run = ["mission", "run", "research", "--model", &model, "--json"];
+    // Nothing runs before the files are trusted.
+    let refused = world.run(&run).expect(3);
+    assert!(
+        refused.stderr.contains("prowess trust"),
+        "{}",
+        refused.stderr
+    );
+    trust(&world);
+
+    // Killed in a call of the second task: the server accepts the connection and does not answer.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let hanging = hanging_script(&world, &url);
+    let run_hanging = [
+        "mission",
+        "run",
+        "research",
+        "--model",
+        &hanging,
+        "--json",
+        "--approve",
+        "WebFetch(domain:127.0.0.1)",
+    ];
+    let running = world.command(&run_hanging).start();
+    let first = running.line(|line| line.contains("\"kind\":\"started\""));
+    let first: Value = serde_json::from_str(&first).unwrap();
+    let id = first["session"].as_str().unwrap().to_owned();
+    let connection = listener.accept().unwrap();
+    running.signal("KILL");
+    drop(connection);
+    // Without the approval, the call is asked about; the answer continues the run.
+    let resume = ["mission", "resume", &id, "--model", &model, "--json"];
+    let waiting = lines(&world.run(&resume).expect(6).stdout);
+    let question = waiting.last().unwrap()["questions"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let listed = world.run(&["questions"]).expect(0);
+    assert!(listed.stdout.contains(&question), "{}", listed.stdout);
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 1024];
+        assert!(stream.read(&mut head).unwrap() > 0);
+        let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let answer = ["answer", &question, "yes", "--model", &model, "--json"];
+    let resumed = lines(&world.run(&answer).expect(0).stdout);
+    server.join().unwrap();
+    let result = resumed.last().unwrap();
+    assert_eq!(result["outcome"], "submitted");
+    assert_eq!(result["outputs"], json!({ "analyze": { "score": 7 } }));
+    let again = facts(&resumed);
+    assert!(
+        !again.iter().any(|fact| fact.contains("analyze")),
+        "{again:?}"
+    );
+
+    // A run without an interruption has the same result.
+    let whole = lines(&world.run(&run).expect(0).stdout);
+    let other = whole.last().unwrap();
+    assert_eq!(other["outputs"], result["outputs"]);
+    assert_eq!(
+        facts(&whole),
+        [
+            "started",
+            "task_started analyze",
+            "session_started analyze",
+            "spent analyze",
+            "output analyze",
+            "task_ended analyze",
+            "task_started report",
+            "session_started report",
+            "spent report",
+            "task_ended report",
+            "ended"
+        ]
+    );
+    // The commander has tools for directing only; the tools of a skill follow its loading.
+    for tools in requests(&whole, "task ") {
+        for tool in &tools {
+            let is_own = prowess_flow::mission::COMMANDER_TOOLS.contains(&&**tool);
+            assert!(is_own, "{tool}");
+        }
+    }
+    let worker = requests(&whole, "worker:");
+    assert!(worker[0].contains(&"load_skill".to_owned()), "{worker:?}");
+    assert!(!worker[0].contains(&"http_get".to_owned()), "{worker:?}");
+    let count = worker[1].iter().filter(|tool| *tool == "http_get").count();
+    assert_eq!(count, 1, "{worker:?}");
+    // The record shows it.
+    let id = other["run"].as_str().unwrap();
+    let shown = world.run(&["mission", "show", id]).expect(0);
+    assert!(
+        shown.stdout.contains("The target scores 7."),
+        "{}",
+        shown.stdout
+    );
+    let listed = world.run(&["mission", "show", "--json"]).expect(0).json();
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
+}
+
+/// A project with one agent and a mission with these items.
+fn mission(items: &str) -> World {
+    let world = World::new();
+    world.file("models.hcl", MODELS);
+    world.file(
+        "mission.hcl",
+        format!(
+            "agent \"worker\" {{\n  model       = models.m.small\n  personality = \"Calm.\"\n}}\n\
+             mission \"x\" {{\n  commander {{ model = models.m.small }}\n  agents = [agents.worker]\n{items}\n}}\n\
+             mission \"next\" {{\n  commander {{ model = models.m.small }}\n  agents = [agents.worker]\n  input \"count\" {{ type = \"integer\" }}\n  task \"n\" {{ objective = \"Count to ${{inputs.count}}\" }}\n}}\n"
+        ),
+    );
+    trust(&world);
+    world
+}
+
+fn run(world: &World, model: &str, code: i32) -> Vec<Value> {
+    let run = ["mission", "run", "x", "--model", model, "--json"];
+    lines(&world.run(&run).expect(code).stdout)
+}
+
+#[test]
+fn route_to_another_mission_starts_it_with_checked_inputs() {
+    let world = mission(
+        "task \"choose\" {\n objective = \"o\"\n router {\n route {\n target = tasks.left\n condition = \"l\"\n }\n route {\n target = missions.next\n condition = \"n\"\n }\n }\n}\ntask \"left\" { objective = \"l\" }",
+    );
+    let choose = "You direct task `choose`";
+    let complete = |route: &str, inputs: Value| {
+        (
+            "task_complete",
+            json!({ "summary": "s", "route": route, "mission_inputs": inputs }),
+        )
+    };
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            // An unknown route is sent back, and so are wrong inputs.
+            calls(
+                &[choose],
+                &["There is no route"],
+                &[complete("elsewhere", json!({}))],
+            ),
+            calls(
+                &[choose, "There is no route"],
+                &["not valid"],
+                &[complete("missions.next", json!({ "count": "many" }))],
+            ),
+            calls(
+                &[choose, "not valid"],
+                &[],
+                &[complete("missions.next", json!({ "count": 3 }))],
+            ),
+            calls(
+                &["You direct task `n`", "Count to 3"],
+                &[],
+                &[("task_complete", json!({ "summary": "3" }))],
+            ),
+        ],
+    );
+    let lines = run(&world, &model, 0);
+    let result = lines.last().unwrap();
+    assert_eq!(result["mission"], "next");
+    assert_eq!(result["inputs"], json!({ "count": 3 }));
+    let from = result["from"].as_str().unwrap();
+    let before = world
+        .run(&["mission", "show", from, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(before["handed_to"]["run"], result["run"]);
+    assert_eq!(before["tasks"][1]["state"], "not started");
+}
+
+#[test]
+fn parallel_items_keep_their_order_and_limit() {
+    let world = mission(
+        "dataset \"d\" {\n items = [{ n = 1 }, { n = 2 }, { n = 3 }]\n}\ntask \"each\" {\n objective = \"Double ${item.n}!\"\n output {\n field \"twice\" { type = \"integer\" }\n }\n iterator {\n dataset = datasets.d\n parallel = true\n concurrency_limit = 2\n }\n}",
+    );
+    let mut script_lines = Vec::new();
+    for n in 1..=3 {
+        let objective = format!("Double {n}!");
+        script_lines.push(calls(
+            &[&objective],
+            &["Recorded."],
+            &[("submit_output", json!({ "twice": 2 * n }))],
+        ));
+        script_lines.push(calls(
+            &[&objective, "Recorded."],
+            &[],
+            &[("task_complete", json!({ "summary": "s" }))],
+        ));
+    }
+    let model = script(&world, "a.jsonl", &script_lines);
+    let lines = run(&world, &model, 0);
+    let outputs = &lines.last().unwrap()["outputs"];
+    assert_eq!(
+        outputs["each"],
+        json!([{ "twice": 2 }, { "twice": 4 }, { "twice": 6 }])
+    );
+    let mut active: i32 = 0;
+    for fact in facts(&lines) {
+        active += i32::from(fact.starts_with("item_started"));
+        active -= i32::from(fact.starts_with("item_ended"));
+        assert!(active <= 2, "{fact}");
+    }
+}
+
+#[test]
+fn sequential_items_have_one_conversation() {
+    let world = mission(
+        "dataset \"d\" {\n items = [{ n = 1 }, { n = 2 }]\n}\ntask \"each\" {\n objective = \"Double all\"\n output {\n field \"twice\" { type = \"integer\" }\n }\n iterator {\n dataset = datasets.d\n }\n}",
+    );
+    let each = "You direct task `each`";
+    let submit = |index: u32| {
+        (
+            "submit_output",
+            json!({ "index": index, "output": { "twice": 2 * (index + 1) } }),
+        )
+    };
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(&[each], &["\"index\":0"], &[("dataset_next", json!({}))]),
+            // A task cannot end before all items are done.
+            calls(
+                &[each, "\"index\":0"],
+                &["have no output yet"],
+                &[("task_complete", json!({ "summary": "early" }))],
+            ),
+            calls(&[each, "have no output yet"], &["Recorded."], &[submit(0)]),
+            calls(
+                &[each, "Recorded."],
+                &["\"index\":1,\"item\""],
+                &[("dataset_next", json!({}))],
+            ),
+            calls(
+                &[each, "\"index\":1,\"item\""],
+                &["\"twice\":4"],
+                &[submit(1)],
+            ),
+            calls(
+                &[each, "\"twice\":4"],
+                &[],
+                &[("task_complete", json!({ "summary": "s" }))],
+            ),
+        ],
+    );
+    let lines = run(&world, &model, 0);
+    let outputs = &lines.last().unwrap()["outputs"];
+    assert_eq!(outputs["each"], json!([{ "twice": 2 }, { "twice": 4 }]));
+    let sessions = facts(&lines);
+    let sessions = sessions
+        .iter()
+        .filter(|fact| fact.starts_with("session_started"));
+    assert_eq!(sessions.count(), 1);
+}
+
+#[test]
+fn output_must_fit_and_must_be_there() {
+    let world = mission(
+        "task \"t\" {\n objective = \"o\"\n output {\n field \"total cost\" {\n type = \"number\"\n required = true\n }\n }\n}",
+    );
+    let t = "You direct task `t`";
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(
+                &[t],
+                &["submit_output` with it first"],
+                &[("task_complete", json!({ "summary": "s" }))],
+            ),
+            calls(
+                &[t, "submit_output` with it first"],
+                &["must be a number"],
+                &[("submit_output", json!({ "total cost": "many" }))],
+            ),
+            calls(
+                &[t],
+                &["Recorded."],
+                &[("submit_output", json!({ "total cost": 2.5 }))],
+            ),
+            calls(
+                &[t, "Recorded."],
+                &[],
+                &[("task_complete", json!({ "summary": "s" }))],
+            ),
+        ],
+    );
+    let lines = run(&world, &model, 0);
+    let outputs = &lines.last().unwrap()["outputs"];
+    assert_eq!(outputs["t"], json!({ "total cost": 2.5 }));
+}
+
+#[test]
+fn failed_task_is_retried_and_others_keep_their_work() {
+    let world = mission(
+        "task \"a\" { objective = \"a\" }\ntask \"b\" {\n objective = \"b\"\n depends_on = [tasks.a]\n}\ntask \"c\" {\n objective = \"c\"\n depends_on = [tasks.b]\n}",
+    );
+    let fails = calls(
+        &["You direct task `b`"],
+        &[],
+        &[(
+            "task_complete",
+            json!({ "summary": "no", "succeed": false, "reason": "no paper" }),
+        )],
+    );
+    let bad = script(&world, "bad.jsonl", &[done("a"), fails]);
+    let lines_of_bad = run(&world, &bad, 1);
+    let result = lines_of_bad.last().unwrap();
+    assert_eq!(
+        result["ending"],
+        json!({ "outcome": "failed", "task": "b", "reason": "no paper" })
+    );
+    let id = result["run"].as_str().unwrap();
+    // Without `--retry`, the message says what to type.
+    let refused = world
+        .run(&["mission", "resume", id, "--model", &bad])
+        .expect(2);
+    let hint = format!("prowess mission resume {id} --retry b");
+    assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
+    let good = script(&world, "good.jsonl", &[done("b"), done("c")]);
+    let resume = [
+        "mission", "resume", id, "--retry", "b", "--model", &good, "--json",
+    ];
+    let resumed = lines(&world.run(&resume).expect(0).stdout);
+    assert_eq!(resumed.last().unwrap()["outcome"], "submitted");
+    assert!(!facts(&resumed).contains(&"task_started a".to_owned()));
+}
+
+#[test]
+fn budget_stops_the_run_and_a_higher_one_continues_it() {
+    let world = mission(
+        "budget { tokens = 20 }\ntask \"a\" { objective = \"a\" }\ntask \"b\" {\n objective = \"b\"\n depends_on = [tasks.a]\n}",
+    );
+    // Each reply uses 15 tokens: the second request is the last.
+    let a = "You direct task `a`";
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(&[a], &["No subtasks."], &[("get_subtasks", json!({}))]),
+            done("a"),
+            done("b"),
+        ],
+    );
+    let stopped = run(&world, &model, 5);
+    let result = stopped.last().unwrap();
+    assert_eq!(result["ending"]["outcome"], "exhausted");
+    assert_eq!(result["spent"]["tokens"], 30);
+    assert!(
+        facts(&stopped).contains(&"limit_reached".to_owned()),
+        "{:?}",
+        facts(&stopped)
+    );
+    let id = result["run"].as_str().unwrap();
+    let resume = [
+        "mission",
+        "resume",
+        id,
+        "--budget",
+        "tokens=1000",
+        "--model",
+        &model,
+        "--json",
+    ];
+    let resumed = lines(&world.run(&resume).expect(0).stdout);
+    let result = resumed.last().unwrap();
+    assert_eq!(result["outcome"], "submitted");
+    // Nothing was repeated.
+    assert_eq!(result["spent"]["tokens"], 45);
+}
+
+#[test]
+fn changed_files_are_reported_and_can_replace_the_plan() {
+    let world = mission(
+        "task \"a\" { objective = \"a\" }\ntask \"b\" {\n objective = \"old objective\"\n depends_on = [tasks.a]\n}",
+    );
+    let fails = calls(
+        &["You direct task `b`"],
+        &[],
+        &[(
+            "task_complete",
+            json!({ "summary": "no", "succeed": false }),
+        )],
+    );
+    let bad = script(&world, "bad.jsonl", &[done("a"), fails]);
+    let failed = run(&world, &bad, 1);
+    let id = failed.last().unwrap()["run"].as_str().unwrap().to_owned();
+    let path = world.path("mission.hcl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    world.file(
+        "mission.hcl",
+        text.replace("old objective", "new objective"),
+    );
+    let good = script(
+        &world,
+        "good.jsonl",
+        &[
+            calls(
+                &["You direct task `b`", "old objective"],
+                &[],
+                &[("task_complete", json!({ "summary": "as before" }))],
+            ),
+            calls(
+                &["You direct task `b`", "new objective"],
+                &[],
+                &[("task_complete", json!({ "summary": "as now" }))],
+            ),
+        ],
+    );
+    // The new files are not trusted yet, so they cannot replace the plan.
+    let replan = [
+        "mission", "resume", &id, "--retry", "b", "--replan", "--model", &good,
+    ];
+    world.run(&replan).expect(3);
+    let resume = ["mission", "resume", &id, "--retry", "b", "--model", &good];
+    let resumed = world.run(&resume).expect(0);
+    assert!(
+        resumed.stderr.contains("`mission.hcl` changed"),
+        "{}",
+        resumed.stderr
+    );
+    let shown = world
+        .run(&["mission", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["tasks"][1]["summary"], "as before");
+
+    world.file("mission.hcl", &text);
+    let failed = run(&world, &bad, 1);
+    let id = failed.last().unwrap()["run"].as_str().unwrap().to_owned();
+    world.file(
+        "mission.hcl",
+        text.replace("old objective", "new objective"),
+    );
+    trust(&world);
+    let replan = [
+        "mission", "resume", &id, "--retry", "b", "--replan", "--model", &good,
+    ];
+    world.run(&replan).expect(0);
+    let shown = world
+        .run(&["mission", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["tasks"][1]["summary"], "as now");
+}
+
+#[test]
+fn agents_run_side_by_side_and_answer_questions_about_their_work() {
+    let world = mission("max_parallel = 2\ntask \"a\" { objective = \"a\" }");
+    let a = "You direct task `a`";
+    let worker = "You are agent `worker`";
+    let call = |text: &str| ("call_agent", json!({ "name": "worker", "task": text }));
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            says(&[worker, "Question about your work"], &[], "It was BLUE."),
+            says(&[worker, "left side"], &[], "LEFT-DONE"),
+            says(&[worker, "right side"], &[], "RIGHT-DONE"),
+            calls(
+                &[a],
+                &["LEFT-DONE"],
+                &[call("Do the left side."), call("Do the right side.")],
+            ),
+            calls(
+                &[a, "LEFT-DONE", "RIGHT-DONE"],
+                &["not one of your agents"],
+                &[(
+                    "ask_agent",
+                    json!({ "id": "nobody", "question": "What colour?" }),
+                )],
+            ),
+            done("a"),
+        ],
+    );
+    let lines_of_run = run(&world, &model, 1);
+    // An unknown id is an error for the model, which has no script for it here.
+    let text = serde_json::to_string(&lines_of_run).unwrap();
+    assert!(text.contains("No session"), "{text}");
+}
