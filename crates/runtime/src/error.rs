@@ -153,6 +153,9 @@ pub enum RuntimeError {
         /// The cause.
         reason: String,
     },
+    /// A run stopped before its plan was stored.
+    #[error("the run stopped before its plan was stored; run the mission again")]
+    NoPlan,
     /// A session is not a run of a mission.
     #[error("session `{session}` is not a run of a mission")]
     NoMissionRun {

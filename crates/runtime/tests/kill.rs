@@ -13,7 +13,8 @@
 //! A third session needs approval for a command of a sub-run, and no user is there. It waits, the
 //! parent of the test answers, and another child continues it. It is killed once at every event and at
 //! random moments, before and after the answer; the outcome is always the same. The same is done with
-//! a team, whose orchestrator calls two workers, one of which needs approval.
+//! a team, whose orchestrator calls two workers, one of which needs approval, and with a mission: a
+//! router, an iterator over two items whose agents need approval, and a last task.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,12 +40,20 @@ use std::time::{Duration, Instant};
 use prowess_agent::{
     Ending, Event, Message, RecordedAnswer, Request, Run, RunBudget, StampedEvent,
 };
+use prowess_flow::ProjectFiles;
+use prowess_flow::mission::{
+    MissionBudget, MissionEnding, MissionProject, MissionSettings, MissionText, ModelRef, ToolRef,
+};
 use prowess_policy::{PermissionMode, Unattended};
 use prowess_registry::Place as RegistryPlace;
-use prowess_runtime::{Engine, Pause, Session, SkillRef, SubRun, Update};
+use prowess_runtime::{
+    Engine, MissionRequest, MissionResume, MissionServices, Pause, RuntimeError, Session, SkillRef,
+    SubRun, Update, mission_state,
+};
+use prowess_spec::ReadFault;
 use prowess_store::SqliteSessions;
-use prowess_tools::{AgentLibrary, UserAgentsOnly};
-use prowess_traits::{Answer, AnswerOutcome, QuestionQuery, SessionStore};
+use prowess_tools::{AgentLibrary, Tool, UserAgentsOnly};
+use prowess_traits::{Answer, AnswerOutcome, Model, QuestionQuery, SessionStore};
 use serde_json::{Value, json};
 
 use script::{Act, Script, call, calls, conversation, load, says};
@@ -74,6 +83,10 @@ const SEED: &str = "PROWESS_KILL_SEED";
 const ASKS: &str = "PROWESS_KILL_ASKS";
 /// Set if the session is that of a team.
 const TEAM: &str = "PROWESS_KILL_TEAM";
+/// Set if a mission runs.
+const MISSION: &str = "PROWESS_KILL_MISSION";
+/// Number of kills of missions, at random moments.
+const MISSION_KILLS: usize = 200;
 /// The skill to run, instead of the session of the other tests.
 const SKILL: &str = "PROWESS_KILL_SKILL";
 
@@ -84,6 +97,7 @@ prowess_test::tests! {
     ; serial: at_every_event at_every_event_of_an_invoked_skill at_random_moments
     at_every_event_around_a_question at_random_moments_around_a_question
     team_at_every_event team_at_random_moments
+    mission_at_every_event mission_at_random_moments
 }
 
 fn main() -> ExitCode {
@@ -98,6 +112,13 @@ fn main() -> ExitCode {
 /// Decides the next step of the model. It depends only on the request, so that a new process
 /// continues in the same way. After an interrupted command the model first reads the log.
 fn decide(request: &Request) -> Act {
+    let system = request.system.first().map_or("", String::as_str);
+    if system.starts_with("You direct task") {
+        return decide_commander(system, request);
+    }
+    if system.starts_with("You are agent `writer`") {
+        return decide_writer(request);
+    }
     if conversation(request).starts_with("Run skill: invoked") {
         return says("done");
     }
@@ -228,6 +249,191 @@ fn decide_checker(request: &Request) -> Act {
     }
 }
 
+/// The mission: a router, an iterator with effects, and a task after it.
+const MISSION_TEXT: &str = r#"
+model "m" {
+  provider = "ollama"
+  base_url = "http://127.0.0.1:9"
+  aliases  = { x = "x" }
+}
+agent "writer" {
+  model       = models.m.x
+  personality = "Writes."
+  tools       = [builtins.http.post, builtins.http.get]
+}
+mission "kill" {
+  commander { model = models.m.x }
+  agents = [agents.writer]
+  dataset "lines" { items = [{ n = 0 }, { n = 1 }] }
+  task "choose" {
+    objective = "Choose"
+    router {
+      route {
+        target    = tasks.each
+        condition = "always"
+      }
+      route {
+        target    = tasks.never
+        condition = "never"
+      }
+    }
+  }
+  task "each" {
+    objective = "Write item-${item.n}."
+    send_to   = [tasks.last]
+    output {
+      field "n" { type = "integer" }
+    }
+    iterator {
+      dataset  = datasets.lines
+      parallel = true
+    }
+  }
+  task "never" { objective = "Not this" }
+  task "last" { objective = "End it" }
+}
+"#;
+
+/// Gives the agents of the mission `bash` and `read`.
+#[derive(Debug)]
+struct Tools(Vec<Arc<dyn Tool>>);
+
+impl MissionServices for Tools {
+    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let name = match tool {
+            ToolRef::BuiltIn(name) if &**name == "http.post" => "bash",
+            _ => "read",
+        };
+        let found = self.0.iter().find(|tool| tool.name() == name);
+        Ok(found.cloned().into_iter().collect())
+    }
+
+    fn model(&self, _: &ModelRef) -> Result<Arc<dyn Model>, String> {
+        Err("the model is chosen".to_owned())
+    }
+}
+
+struct NoFiles;
+
+impl ProjectFiles for NoFiles {
+    fn read(&self, _: &str) -> Result<Vec<u8>, ReadFault> {
+        Err(ReadFault::Missing)
+    }
+}
+
+fn mission_request() -> MissionRequest {
+    let files = [MissionText {
+        path: "kill.hcl".to_owned(),
+        bytes: Ok(MISSION_TEXT.as_bytes().to_vec()),
+    }];
+    let none = |_: &str| None;
+    let settings = MissionSettings {
+        variable: &none,
+        plugin: &none,
+        library: &Vec::new,
+    };
+    let (plan, _) = MissionProject::read(&files, &NoFiles, &settings);
+    assert_eq!(plan.missions.len(), 1);
+    MissionRequest {
+        folder: "/".into(),
+        plan,
+        digest: "d".into(),
+        mission: "kill".into(),
+        inputs: serde_json::Map::new(),
+        budget: MissionBudget::default(),
+    }
+}
+
+/// Runs or continues the mission.
+async fn run_mission(engine: &Engine) {
+    let services = Arc::new(Tools(engine.services().tools.clone()));
+    let resumed = match std::env::var(SESSION) {
+        Ok(id) => {
+            let resume = MissionResume::default();
+            let services = Arc::clone(&services);
+            match engine.resume_mission(&id, resume, services, &never()).await {
+                Err(RuntimeError::NoPlan) => None,
+                finished => Some(finished.unwrap()),
+            }
+        }
+        Err(_) => None,
+    };
+    let finished = match resumed {
+        Some(finished) => finished,
+        None => {
+            let request = mission_request();
+            let run = engine.run_mission(request, services, &never()).await;
+            run.unwrap()
+        }
+    };
+    if let Ending::Waiting { .. } = finished.ending {
+        return;
+    }
+    let value = json!({ "each": [{ "n": 0 }, { "n": 1 }] });
+    assert_eq!(finished.ending, Ending::Submitted { value });
+}
+
+/// Returns the task of a conversation.
+fn first_message(request: &Request) -> String {
+    request
+        .messages
+        .first()
+        .map(Message::text)
+        .unwrap_or_default()
+}
+
+/// Decides the next step of a commander.
+fn decide_commander(system: &str, request: &Request) -> Act {
+    let results: Vec<_> = request.messages.iter().flat_map(Message::results).collect();
+    let complete = |route: &str| {
+        call(
+            "task_complete",
+            json!({ "summary": "done", "route": route }),
+        )
+    };
+    if system.starts_with("You direct task `choose`") {
+        return complete("each");
+    }
+    if !system.starts_with("You direct task `each`") {
+        return call("task_complete", json!({ "summary": "done" }));
+    }
+    for result in &results {
+        assert!(!result.is_error, "{}", result.text);
+    }
+    let item = u32::from(first_message(request).contains("item-1"));
+    let has = |tool: &str| results.iter().any(|result| &*result.name == tool);
+    if !has("call_agent") {
+        let task = format!("Write item-{item}.");
+        call("call_agent", json!({ "name": "writer", "task": task }))
+    } else if !has("submit_output") {
+        call("submit_output", json!({ "n": item }))
+    } else {
+        call("task_complete", json!({ "summary": "done" }))
+    }
+}
+
+/// Decides the next step of the agent that writes a line.
+fn decide_writer(request: &Request) -> Act {
+    let line = if first_message(request).contains("item-1") {
+        "item-1"
+    } else {
+        "item-0"
+    };
+    let write = || {
+        let command = format!("echo {line} >> log");
+        call("bash", json!({ "command": command }))
+    };
+    match request.messages.iter().flat_map(Message::results).last() {
+        None => write(),
+        Some(last) if last.text.contains(TOLD) => call("read", json!({ "path": "log" })),
+        Some(last) if &*last.name == "read" && !last.text.contains(line) => write(),
+        Some(last) => {
+            assert!(!last.is_error || &*last.name == "read", "{}", last.text);
+            says("written")
+        }
+    }
+}
+
 /// Runs the session to its end and acknowledges each stored event.
 fn child(folder: PathBuf) {
     let steps = std::env::var_os(STEPS).is_some();
@@ -264,7 +470,13 @@ fn child(folder: PathBuf) {
         let library = AgentLibrary::new(place, Arc::new(UserAgentsOnly));
         parts.services.agents = Some(Arc::new(library));
     }
+    let mission = std::env::var_os(MISSION).is_some();
+    parts.settings.is_model_chosen |= mission;
     let engine = Engine::new(parts).unwrap();
+    if mission {
+        wait(run_mission(&engine));
+        return;
+    }
     if let Ok(skill) = std::env::var(SKILL) {
         let sub = SubRun::new(SkillRef::Name(skill.into()));
         let finished = wait(engine.run_skill(sub, &never())).unwrap();
@@ -310,6 +522,8 @@ struct Place {
     asks: bool,
     /// `true` if the session is that of a team.
     team: bool,
+    /// `true` if a mission runs.
+    mission: bool,
 }
 
 impl Place {
@@ -324,6 +538,7 @@ impl Place {
             skill: None,
             asks: false,
             team: false,
+            mission: false,
         }
     }
 
@@ -356,6 +571,23 @@ impl Place {
         }
     }
 
+    /// Creates a world in which a mission runs that waits for answers.
+    fn mission() -> Self {
+        Self {
+            mission: true,
+            ..Self::asking()
+        }
+    }
+
+    /// Returns the lines that the commands write.
+    fn lines(&self) -> &'static [&'static str] {
+        if self.mission {
+            &["item-0", "item-1"]
+        } else {
+            &["below"]
+        }
+    }
+
     fn start(&self, steps: bool) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(FOLDER, self.world.root());
@@ -375,6 +607,9 @@ impl Place {
         if self.team {
             command.env(TEAM, "1");
         }
+        if self.mission {
+            command.env(MISSION, "1");
+        }
         command.spawn().unwrap()
     }
 
@@ -388,6 +623,10 @@ impl Place {
             return;
         };
         let event: StampedEvent = serde_json::from_str(event).unwrap();
+        // A run that was killed before its plan was stored is started again.
+        if matches!(&event.event, Event::Started(started) if started.mission.is_some()) {
+            self.session = Some(session.to_owned());
+        }
         self.session.get_or_insert_with(|| session.to_owned());
         self.said.entry(session.to_owned()).or_default().push(event);
     }
@@ -481,6 +720,11 @@ impl Place {
         let Some(id) = &self.session else {
             return false;
         };
+        if self.mission {
+            let state = mission_state(&self.store().events(id).unwrap());
+            let state = state.ok().flatten();
+            return state.is_some_and(|state| state.ending() == Some(&MissionEnding::Done));
+        }
         let run = Run::replay(&self.store().events(id).unwrap()).unwrap();
         run.open_calls().is_empty() && run.answer() == "done"
     }
@@ -511,9 +755,12 @@ impl Place {
             }
         }
         let log = self.world.read("log");
-        let times = log.lines().filter(|line| *line == "below").count();
-        assert_eq!(log.lines().count(), times, "unexpected lines in {log:?}");
-        assert!(times >= 1, "the line is missing");
+        for line in self.lines() {
+            assert!(log.lines().any(|known| known == *line), "{line} is missing");
+        }
+        let times = log.lines().count();
+        let known = log.lines().filter(|line| self.lines().contains(line));
+        assert_eq!(known.count(), times, "unexpected lines in {log:?}");
         assert!(times <= answered, "{times} lines with {answered} answers");
         asked
     }
@@ -552,6 +799,11 @@ fn team_at_every_event() {
     asking_at_every_event("team_at_every_event", Place::team);
 }
 
+/// The same, with a mission.
+fn mission_at_every_event() {
+    asking_at_every_event("mission_at_every_event", Place::mission);
+}
+
 fn asking_at_every_event(test: &str, make: fn() -> Place) {
     let began = Instant::now();
     let next = AtomicUsize::new(1);
@@ -570,7 +822,7 @@ fn asking_at_every_event(test: &str, make: fn() -> Place) {
                     place.finish_asking();
                     place.check_asked();
                     let lines = place.world.read("log").lines().count();
-                    twice.fetch_add(lines - 1, Ordering::SeqCst);
+                    twice.fetch_add(lines - place.lines().len(), Ordering::SeqCst);
                 }
             });
         }
@@ -596,6 +848,11 @@ fn at_random_moments_around_a_question() {
 /// The same, with a team of two workers.
 fn team_at_random_moments() {
     asking_at_random("team_at_random_moments", Place::team, TEAM_KILLS);
+}
+
+/// The same, with a mission.
+fn mission_at_random_moments() {
+    asking_at_random("mission_at_random_moments", Place::mission, MISSION_KILLS);
 }
 
 fn asking_at_random(test: &str, make: fn() -> Place, most: usize) {

@@ -113,6 +113,9 @@ pub fn mission_state(events: &[StampedEvent]) -> Result<Option<MissionState>, Ru
         return Ok(None);
     }
     let events = mission_events(events)?;
+    if events.is_empty() {
+        return Err(RuntimeError::NoPlan);
+    }
     let state = MissionState::replay(&events);
     Ok(Some(
         state.map_err(|fault| RuntimeError::Mission { fault })?,
