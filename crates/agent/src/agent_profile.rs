@@ -55,6 +55,9 @@ pub struct AgentProfile {
     /// The greatest depth of a session below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u8>,
+    /// The maximum size of one tool result, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_tokens: Option<u32>,
     /// `true` if it directs a task of a mission: it has the tools for that and no others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_commander: bool,

@@ -138,9 +138,10 @@ pub(crate) fn plan(
     messages: &[Message],
     sizes: &[u64],
     window: u64,
+    keep: Option<u32>,
     runs: Option<&str>,
 ) -> Option<CompactPlan> {
-    let before = cut(messages, sizes, window)?;
+    let before = cut(messages, sizes, window, keep.unwrap_or(0))?;
     let (gone, stays) = messages.split_at(before);
     let Survivors {
         kept,
@@ -158,21 +159,25 @@ pub(crate) fn plan(
     })
 }
 
-/// Returns the index to cut at. Keeps as many of the last messages as fit a fifth of the window,
-/// and never keeps a result without its call.
-fn cut(messages: &[Message], sizes: &[u64], window: u64) -> Option<usize> {
+/// Returns the index to cut at. Keeps as many of the last messages as fit a fifth of the window, or
+/// `keep` replies if they fit half of it, and never keeps a result without its call.
+fn cut(messages: &[Message], sizes: &[u64], window: u64, keep: u32) -> Option<usize> {
     let may = |at: &usize| messages[*at].results().next().is_none();
     let mut tail: u64 = 0;
+    let mut replies: u32 = 0;
     let mut best = None;
     for at in (1..messages.len()).rev() {
         tail += sizes.get(at).copied().unwrap_or(0);
-        if tail.saturating_mul(5) > window && best.is_some() {
+        let share = if replies < keep { 2 } else { 5 };
+        let is_full = tail.saturating_mul(share) > window;
+        if is_full && best.is_some() {
             break;
         }
+        replies += u32::from(messages[at].role == MessageRole::Assistant);
         if may(&at) {
             best = Some(at);
         }
-        if tail.saturating_mul(5) > window && best.is_some() {
+        if is_full && best.is_some() {
             break;
         }
     }

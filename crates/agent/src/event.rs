@@ -258,6 +258,34 @@ pub struct RunLimits {
     pub repeats: u32,
     /// The maximum number of calls in one reply. Further calls are rejected.
     pub calls: usize,
+    /// The limits that the agent of the run sets.
+    #[serde(default, skip_serializing_if = "ConversationLimits::is_default")]
+    pub conversation: ConversationLimits,
+}
+
+/// Limits of a conversation that its agent sets, in addition to the window of the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationLimits {
+    /// The number of tokens from which the beginning is summarized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact_at: Option<u64>,
+    /// The number of replies that a summary leaves as they are, if half of the window has room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_turns: Option<u32>,
+    /// The number of messages from which long tool results are removed, and the number of messages at
+    /// the end that keep theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prune: Option<(u32, u32)>,
+}
+
+impl ConversationLimits {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the shape that serde wants"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for RunLimits {
@@ -268,6 +296,7 @@ impl Default for RunLimits {
             submissions: 3,
             repeats: 6,
             calls: 32,
+            conversation: ConversationLimits::default(),
         }
     }
 }

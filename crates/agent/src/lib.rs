@@ -20,9 +20,9 @@ pub use agent_profile::{
 };
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
-    ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, HintResult,
-    HintedSkill, ParentSession, Question, QuestionKind, RecordedAnswer, RecordedVerdict, RunLimits,
-    SkillHint, SkillListing, StampedEvent, Started, VERSION,
+    ActiveSkill, ConversationLimits, DecidedBy, DecisionRecord, Ending, EndingKind, Event,
+    FailureKind, HintResult, HintedSkill, ParentSession, Question, QuestionKind, RecordedAnswer,
+    RecordedVerdict, RunLimits, SkillHint, SkillListing, StampedEvent, Started, VERSION,
 };
 pub use message::{
     Image, Message, MessagePart, MessageRole, Messages, ProviderData, ToolCall, ToolResult,

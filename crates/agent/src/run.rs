@@ -392,11 +392,14 @@ impl Run {
         if let Some(limit) = limit {
             return RunStep::End(Ending::Exhausted { limit });
         }
-        if let Some(before) = self.prunable(limits.window) {
+        let own = limits.conversation;
+        if let Some(before) = self.prunable(limits.window, own.prune) {
             return RunStep::Prune { before };
         }
+        let usual = limits.window.saturating_mul(4) / 5;
+        let compact_at = own.compact_at.map_or(usual, |own| own.min(usual));
         if !self.compacted
-            && self.tokens().saturating_mul(5) > limits.window.saturating_mul(4)
+            && self.tokens() > compact_at
             && let Some(plan) = self.compaction()
         {
             return RunStep::Compact(Box::new(plan));
@@ -564,7 +567,8 @@ impl Run {
     pub fn compaction(&self) -> Option<CompactPlan> {
         let started = self.started.as_ref()?;
         let (window, runs) = (started.limits.window, started.skill.as_deref());
-        compact::plan(&self.messages, &self.sizes, window, runs)
+        let keep = started.limits.conversation.keep_turns;
+        compact::plan(&self.messages, &self.sizes, window, keep, runs)
     }
 
     /// Returns the start of the session.
@@ -816,7 +820,16 @@ impl Run {
     }
 
     /// Returns the index up to which tool results can be pruned, if that saves enough.
-    fn prunable(&self, window: u64) -> Option<usize> {
+    fn prunable(&self, window: u64, own: Option<(u32, u32)>) -> Option<usize> {
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        if let Some((_, to)) = own.filter(|(on, _)| self.messages.len() > count(*on)) {
+            let before = self.messages.len().saturating_sub(count(to));
+            let candidates = self.messages.get(self.pruned..before).unwrap_or_default();
+            let mut parts = candidates.iter().flat_map(|message| &message.parts);
+            if parts.any(|part| compact::gain(part) > 0) {
+                return Some(before);
+            }
+        }
         if self.tokens().saturating_mul(5) <= window.saturating_mul(3) {
             return None;
         }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::event::{RunLimits, Started};
+use crate::event::{ConversationLimits, RunLimits, Started};
 use crate::usage::{RunBudget, TokenUsage};
 
 fn started(limits: RunLimits, result: Option<Value>) -> Event {
@@ -24,6 +24,7 @@ fn started(limits: RunLimits, result: Option<Value>) -> Event {
         tools: None,
         agents: Vec::new(),
         agent: None,
+        mission: None,
     }))
 }
 
@@ -1279,5 +1280,66 @@ proptest! {
         prop_assert_eq!(again.messages(), run.messages());
         prop_assert_eq!(again.active(), run.active());
         prop_assert_eq!(again.next(), run.next());
+    }
+}
+
+/// Makes a run with these limits of its agent, and some turns with long results.
+fn long_run(conversation: ConversationLimits, turns: usize) -> Run {
+    let limits = RunLimits {
+        conversation,
+        ..RunLimits::default()
+    };
+    let mut run = begun(limits, None);
+    say(&mut run, "the objective");
+    for at in 0..turns {
+        let id = format!("c{at}");
+        reply(&mut run, vec![call(&id, "read", json!({"at": at}))]);
+        answer(&mut run, &id, &format!("{at} {}", "x".repeat(4_000)));
+    }
+    run
+}
+
+#[test]
+fn agent_sets_when_results_are_removed() {
+    assert_eq!(
+        long_run(ConversationLimits::default(), 6).next(),
+        RunStep::AskModel
+    );
+    let prune = ConversationLimits {
+        prune: Some((8, 4)),
+        ..ConversationLimits::default()
+    };
+    assert_eq!(long_run(prune, 3).next(), RunStep::AskModel);
+    let mut run = long_run(prune, 6);
+    assert_eq!(run.next(), RunStep::Prune { before: 9 });
+    run.apply(&Event::Pruned { before: 9 }).unwrap();
+    // The last four messages keep their results, and no call loses its result.
+    assert_eq!(run.next(), RunStep::AskModel);
+    let kept = run.messages().iter().flat_map(Message::results);
+    let kept = kept.filter(|result| result.text.len() > 1_000).count();
+    assert_eq!(kept, 2);
+    check_valid(&run);
+}
+
+#[test]
+fn agent_sets_when_the_conversation_is_summarized() {
+    let compact = |keep| ConversationLimits {
+        compact_at: Some(5_000),
+        keep_turns: keep,
+        ..ConversationLimits::default()
+    };
+    assert_eq!(long_run(compact(None), 3).next(), RunStep::AskModel);
+    for keep in [2, 4] {
+        let mut run = long_run(compact(Some(keep)), 6);
+        let RunStep::Compact(plan) = run.next() else {
+            panic!("{:?}", run.next())
+        };
+        let replies = run.messages()[plan.before..].iter();
+        let replies = replies.filter(|message| message.role == MessageRole::Assistant);
+        assert!(replies.count() >= keep as usize);
+        run.apply(&plan.event(Some("s"), TokenUsage::default()))
+            .unwrap();
+        assert!(run.messages()[0].text().contains("the objective"));
+        check_valid(&run);
     }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::{
-    AgentCommand, AgentNotes, AgentProfile, AgentSource, Effort, OwnSkill, RunBudget, SpawnLimits,
-    TeamMember,
+    AgentCommand, AgentNotes, AgentProfile, AgentSource, ConversationLimits, Effort, OwnSkill,
+    RunBudget, SpawnLimits, TeamMember,
 };
 use prowess_catalog::{Precedence, Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
@@ -42,8 +42,7 @@ pub(crate) struct PreparedAgent {
     pub(crate) model: Option<Box<str>>,
     pub(crate) effort: Option<Effort>,
     pub(crate) budget: RunBudget,
-    /// Maximum size of its context window, in tokens.
-    pub(crate) window: Option<u64>,
+    pub(crate) limits: ConversationLimits,
     /// Skills that are in its first message.
     pub(crate) preload: Vec<Box<str>>,
     /// Names of agents in the settings that restrict it.
@@ -120,7 +119,7 @@ impl Engine {
             model: None,
             effort: None,
             budget: RunBudget::default(),
-            window: None,
+            limits: ConversationLimits::default(),
             preload: Vec::new(),
             restricted_by: agent.settings_name().into_iter().collect(),
             messages,
@@ -582,6 +581,7 @@ impl OutsideAgent {
         settings.tools_in_skills.clone_from(&before.tools_in_skills);
         settings.agent.clone_from(&before.agent);
         settings.fork_skills = before.fork_skills;
+        settings.result_bytes = before.result_bytes;
     }
 }
 
@@ -599,6 +599,10 @@ pub(crate) fn apply(profile: &AgentProfile, context: &mut ToolContext) -> Outsid
         AgentNotes::Without => context.settings.project_notes = None,
     }
     apply_skills(profile, context);
+    let bytes = profile
+        .result_tokens
+        .map(|tokens| (tokens as usize).saturating_mul(4));
+    context.settings.result_bytes = bytes.or(context.settings.result_bytes);
     if profile.read_only {
         // Without its commands, loading a skill changes nothing.
         context.settings.commands = false;

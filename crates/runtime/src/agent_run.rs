@@ -191,7 +191,10 @@ impl Session {
         let (model, missing) = agent_model(engine, model.as_deref(), &agent, depth == 0)?;
         let started = Started {
             title,
-            limits: within(limits(budget, &model), agent.window),
+            limits: RunLimits {
+                conversation: agent.limits,
+                ..limits(budget, &model)
+            },
             effort: effort.or(agent.effort).or(engine.settings().effort),
             parent,
             result,
@@ -309,14 +312,6 @@ pub(crate) async fn run_announced(
         Err(error) => return Err(not_started(&mut session, error).await),
     };
     finish(session, pause).await
-}
-
-/// Returns limits with a smaller window.
-fn within(limits: RunLimits, window: Option<u64>) -> RunLimits {
-    RunLimits {
-        window: window.map_or(limits.window, |window| window.min(limits.window)),
-        ..limits
-    }
 }
 
 /// Returns the model of an agent: the one that the caller chose, the one that its file names, or the

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prowess_agent::{AgentProfile, ParentSession, RunBudget, ToolCall, ToolResult};
+use prowess_agent::{
+    AgentProfile, ConversationLimits, ParentSession, RunBudget, ToolCall, ToolResult,
+};
 use prowess_diag::wording;
 use prowess_flow::Selection;
 use prowess_tools::{Said, ServerTools, answer, selected_tools};
@@ -274,7 +276,7 @@ impl Session {
             model: None,
             effort: None,
             budget: RunBudget::default(),
-            window: None,
+            limits: ConversationLimits::default(),
             preload: Vec::new(),
             restricted_by: Vec::new(),
             messages: Vec::new(),

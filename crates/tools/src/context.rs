@@ -209,6 +209,8 @@ pub struct Settings {
     pub background: bool,
     /// Maximum number of tokens in one reply of the model.
     pub max_tokens: Option<u32>,
+    /// Maximum size of one tool result, in bytes. `None` for the usual one.
+    pub result_bytes: Option<usize>,
     /// The agents that skills may name in `agent`, with the skills that each may use, in addition
     /// to `general-purpose`, `Explore` and `Plan`. An entry for one of those three restricts it.
     pub agents: BTreeMap<Box<str>, SkillGrant>,
@@ -258,6 +260,7 @@ impl Default for Settings {
             cache: true,
             background: false,
             max_tokens: None,
+            result_bytes: None,
             agents: BTreeMap::new(),
             agent_tools: BTreeMap::new(),
             fork_skills: false,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
+use crate::names;
 use crate::result_limit;
 use crate::schema::{Schema, SchemaFault};
 
@@ -113,7 +114,13 @@ pub(crate) fn answer(
 ) -> Result<ToolAnswer, ToolError> {
     let answer = tool.answer(context, loaded, input)?;
     Ok(ToolAnswer {
-        text: result_limit::capped(answer.text, ""),
+        text: match context.settings.result_bytes {
+            // Half a skill is none.
+            Some(bytes) if names::arguments_field(tool.name()).is_none() => {
+                result_limit::ends(&answer.text, bytes, result_limit::MAX_LINES)
+            }
+            _ => result_limit::capped(answer.text, ""),
+        },
         ..answer
     })
 }

@@ -667,6 +667,7 @@ mod tests {
                 tools: None,
                 agents: Vec::new(),
                 agent: None,
+                mission: None,
             })),
             Event::Listed(SkillListing {
                 tokens: 120,

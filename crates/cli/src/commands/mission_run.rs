@@ -422,6 +422,11 @@ fn drive(
     setup.wait(wait);
     let approver = Arc::clone(&setup.services.approver);
     let store = setup.sessions();
+    let storage = setup
+        .paths
+        .state
+        .as_ref()
+        .map(|state| state.join("missions"));
     let servers = setup.connect(None, printer)?;
     let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
@@ -449,6 +454,7 @@ fn drive(
         let engine = runtime.engine();
         let services: Arc<dyn MissionServices> = Arc::new(OwnServices {
             tools: engine.services().tools.clone(),
+            storage,
         });
         let finished = match how {
             Start::Run(request) => engine.run_mission(*request, services, &cancel).await,
@@ -466,6 +472,7 @@ fn drive(
 #[derive(Debug)]
 struct OwnServices {
     tools: Vec<Arc<dyn Tool>>,
+    storage: Option<PathBuf>,
 }
 
 impl MissionServices for OwnServices {
@@ -479,6 +486,10 @@ impl MissionServices for OwnServices {
         let found = self.tools.iter().find(|known| known.name() == name);
         let found = found.ok_or_else(|| "no such tool".to_owned())?;
         Ok(vec![Arc::clone(found)])
+    }
+
+    fn storage(&self) -> Option<PathBuf> {
+        self.storage.clone()
     }
 
     fn model(&self, _: &ModelRef) -> Result<Arc<dyn Model>, String> {

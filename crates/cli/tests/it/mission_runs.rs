@@ -723,3 +723,151 @@ fn agents_run_side_by_side_and_answer_questions_about_their_work() {
     let text = serde_json::to_string(&lines_of_run).unwrap();
     assert!(text.contains("No session"), "{text}");
 }
+
+#[test]
+fn memory_stays_and_packets_are_read_only() {
+    let world = World::new();
+    world.file("models.hcl", MODELS);
+    world.file("facts/a.md", "PACKET-FACT\n");
+    world.link("facts/out.md", "/etc/passwd");
+    world.file(
+        "mission.hcl",
+        "memory \"lessons\" { description = \"What we learned\" }\n\
+         packet \"facts\" {\n  path        = \"./facts\"\n  description = \"Facts\"\n}\n\
+         agent \"worker\" {\n  model       = models.m.small\n  personality = \"Calm.\"\n}\n\
+         mission \"x\" {\n  commander { model = models.m.small }\n  agents     = [agents.worker]\n  memories   = [memories.lessons]\n  packets    = [packets.facts]\n  scratchpad = true\n  task \"a\" { objective = \"a\" }\n}\n",
+    );
+    trust(&world);
+    let worker = "You are agent `worker`";
+    let file = |name: &'static str, slot: &str, path: &str, content: &str| {
+        (
+            name,
+            json!({ "slot": slot, "path": path, "content": content }),
+        )
+    };
+    let read = |slot: &str, path: &str| ("file_read", json!({ "slot": slot, "path": path }));
+    let a = "You direct task `a`";
+    let call = (
+        "call_agent",
+        json!({ "name": "worker", "task": "Use the files." }),
+    );
+    let first = script(
+        &world,
+        "first.jsonl",
+        &[
+            calls(
+                &[worker],
+                &["Wrote"],
+                &[
+                    file("file_write", "lessons", "notes/a.md", "LESSON-ONE"),
+                    file("file_write", "scratchpad", "s.md", "SCRATCH"),
+                    // None of these has an effect.
+                    file("file_write", "facts", "a.md", "changed"),
+                    file("file_write", "lessons", "../../out.md", "escaped"),
+                    file("file_write", "lessons", ".hidden", "hidden"),
+                    read("facts", "out.md"),
+                    read("facts", "a.md"),
+                ],
+            ),
+            says(&[worker, "Wrote"], &[], "WORKER-DONE"),
+            calls(&[a], &["WORKER-DONE"], &[call.clone()]),
+            done("a"),
+        ],
+    );
+    let lines_of_first = run(&world, &first, 0);
+    let text = serde_json::to_string(&lines_of_first).unwrap();
+    for expected in ["can only be read", "Invalid path", "PACKET-FACT"] {
+        assert!(text.contains(expected), "{expected}");
+    }
+    assert!(
+        !text.contains("root:"),
+        "a link out of the packet was followed"
+    );
+    assert_eq!(
+        std::fs::read_to_string(world.path("facts/a.md")).unwrap(),
+        "PACKET-FACT\n"
+    );
+    // The next run reads the memory, and has a scratchpad of its own.
+    let second = script(
+        &world,
+        "second.jsonl",
+        &[
+            calls(
+                &[worker],
+                &["LESSON-ONE"],
+                &[
+                    read("lessons", "notes/a.md"),
+                    ("file_list", json!({ "slot": "scratchpad" })),
+                ],
+            ),
+            says(&[worker, "LESSON-ONE", "No files."], &[], "WORKER-DONE"),
+            calls(&[a], &["WORKER-DONE"], &[call]),
+            done("a"),
+        ],
+    );
+    run(&world, &second, 0);
+}
+
+#[test]
+fn cancelled_run_stops_and_can_continue() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let text = text.replace("\"Calm.\"", "\"Calm.\"\n  tools = [builtins.http.get]");
+    world.file("mission.hcl", text);
+    trust(&world);
+    let (a, worker) = ("You direct task `a`", "You are agent `worker`");
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(&[worker], &[], &[("http_get", json!({ "url": url }))]),
+            calls(
+                &[a],
+                &[],
+                &[("call_agent", json!({ "name": "worker", "task": "Fetch." }))],
+            ),
+        ],
+    );
+    let run = [
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--approve",
+        "WebFetch(domain:127.0.0.1)",
+    ];
+    let running = world.command(&run).start();
+    let first = running.line(|line| line.contains("\"kind\":\"started\""));
+    let first: Value = serde_json::from_str(&first).unwrap();
+    let id = first["session"].as_str().unwrap().to_owned();
+    let _connection = listener.accept().unwrap();
+    // Another process asks it to stop, in the middle of a call.
+    let asked = world.run(&["mission", "cancel", &id]).expect(0);
+    assert!(asked.stderr.contains("to stop"), "{}", asked.stderr);
+    running.line(|line| line.contains("\"outcome\":\"cancelled\""));
+    let shown = world
+        .run(&["mission", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["ending"]["outcome"], "cancelled");
+    let good = script(
+        &world,
+        "good.jsonl",
+        &[says(&[worker], &[], "FETCHED"), done("a")],
+    );
+    let resume = [
+        "mission",
+        "resume",
+        &id,
+        "--model",
+        &good,
+        "--json",
+        "--no-wait",
+    ];
+    let resumed = lines(&world.run(&resume).expect(0).stdout);
+    assert_eq!(resumed.last().unwrap()["outcome"], "submitted");
+}

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use prowess_agent::{AgentNotes, AgentProfile, Effort, OwnSkill, RunBudget, TeamMember};
+use prowess_agent::{
+    AgentNotes, AgentProfile, ConversationLimits, Effort, OwnSkill, RunBudget, TeamMember,
+};
 use prowess_diag::wording;
 use prowess_flow::mission::{
-    AgentBlock, Commander, DefinitionScope, Mission, MissionProject, ModelRef, SkillBlock, Task,
-    ToolRef, Value,
+    AgentBlock, Commander, ContextLimits, DefinitionScope, Mission, MissionProject, ModelRef,
+    SkillBlock, Task, ToolRef, Value,
 };
 use prowess_tools::Tool;
 use prowess_traits::Model;
@@ -15,6 +17,8 @@ use prowess_traits::Model;
 use crate::agent_profile::PreparedAgent;
 use crate::engine::Engine;
 
+/// Maximum size of one tool result that a file can ask for, in tokens, as in Squadron.
+const MAX_RESULT_TOKENS: u64 = 64_000;
 /// Default number of model turns of a commander.
 const MAX_COMMANDER_TURNS: u32 = 200;
 
@@ -27,8 +31,8 @@ pub trait MissionServices: std::fmt::Debug + Send + Sync {
     /// Returns a model of a `model` block.
     fn model(&self, model: &ModelRef) -> Result<Arc<dyn Model>, String>;
 
-    /// Returns the value of a protected input, which only tools receive.
-    fn protected_input(&self, _mission: &str, _name: &str) -> Option<String> {
+    /// Returns the folder for the memories and scratchpads of all projects; `None` if there is none.
+    fn storage(&self) -> Option<std::path::PathBuf> {
         None
     }
 }
@@ -214,12 +218,13 @@ impl MissionCast {
                 skills: Some(skills),
                 own_skills,
                 skill_only_tools: skill_only,
+                result_tokens: result_tokens(&agent.limits),
                 ..AgentProfile::default()
             },
             model: agent.model.as_ref().filter(|_| !is_chosen).map(model_name),
             effort: agent.effort.as_deref().and_then(Effort::parse),
             budget: RunBudget::default(),
-            window: agent.limits.compaction.map(|(tokens, _)| window(tokens)),
+            limits: conversation_limits(&agent.limits),
             preload: Vec::new(),
             restricted_by: is_set.then(|| agent.name.clone()).into_iter().collect(),
             messages,
@@ -250,10 +255,20 @@ impl MissionCast {
     }
 }
 
-/// Returns the size of the window with which compaction starts at a number of tokens.
-fn window(tokens: u64) -> u64 {
-    // A conversation is summarised when it fills four fifths of the window.
-    tokens.saturating_mul(5) / 4
+/// Returns the limits of a block as a session has them.
+fn conversation_limits(limits: &ContextLimits) -> ConversationLimits {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    ConversationLimits {
+        compact_at: limits.compaction.map(|(tokens, _)| tokens),
+        keep_turns: limits.compaction.map(|(_, turns)| small(turns)),
+        prune: limits.pruning.map(|(on, to)| (small(on), small(to))),
+    }
+}
+
+/// Returns the maximum size of one tool result, in tokens.
+fn result_tokens(limits: &ContextLimits) -> Option<u32> {
+    let tokens = limits.result_tokens?.min(MAX_RESULT_TOKENS);
+    u32::try_from(tokens).ok()
 }
 
 /// Returns the commander of a task.
@@ -271,6 +286,7 @@ pub(crate) fn commander(
             tools: Some(Vec::new()),
             skills: Some(Vec::new()),
             team,
+            result_tokens: result_tokens(&commander.limits),
             is_commander: true,
             ..AgentProfile::default()
         },
@@ -281,10 +297,7 @@ pub(crate) fn commander(
             .map(model_name),
         effort: commander.effort.as_deref().and_then(Effort::parse),
         budget: RunBudget::turns(MAX_COMMANDER_TURNS),
-        window: commander
-            .limits
-            .compaction
-            .map(|(tokens, _)| window(tokens)),
+        limits: conversation_limits(&commander.limits),
         preload: Vec::new(),
         restricted_by: Vec::new(),
         messages: Vec::new(),

@@ -8,6 +8,7 @@
 pub(crate) mod agents;
 mod conversation;
 pub(crate) mod desk;
+mod files;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -410,6 +411,8 @@ impl Engine {
         services: &Arc<dyn MissionServices>,
     ) -> Result<Stage, RuntimeError> {
         let start = state.start().cloned().unwrap_or_default();
+        let storage = services.storage();
+        let storage = storage.map(|folder| folder.join(files::folder_name(&start.folder)));
         let (engine, services) = (self.clone(), Arc::clone(services));
         let cast = blocking(move || {
             let mission = start.plan.mission(&start.mission)?;
@@ -430,6 +433,7 @@ impl Engine {
             cast: Arc::new(cast),
             earlier,
             tasks,
+            storage,
         })
     }
 
@@ -485,17 +489,33 @@ impl Engine {
             MissionUsage::default(),
             meter,
         );
+        let start = state.start().ok_or_else(lost)?;
+        let slots = files::slots(
+            &start.plan,
+            mission,
+            task,
+            std::path::Path::new(&*start.folder),
+            stage.storage.as_deref(),
+            &log.journal.id,
+        );
+        let file_tools = files::tools(slots);
+        let mut agents = stage.cast.agents.clone();
+        for agent in agents.values_mut() {
+            let names = file_tools.iter().map(|tool| Box::from(tool.name()));
+            agent.profile.tools.get_or_insert_default().extend(names);
+        }
+        let mut tools = stage.cast.tools.clone();
+        tools.extend(file_tools);
         let engine = self.for_mission(
             MissionParts {
-                agents: Arc::new(stage.cast.agents.clone()),
+                agents: Arc::new(agents),
                 models: Arc::new(stage.cast.models.clone()),
                 meter: Arc::clone(&meter),
                 parallel: usize::try_from(mission.max_parallel).unwrap_or(1),
             },
-            &stage.cast.tools,
+            &tools,
         );
-        let plan = state.start().map(|start| &start.plan);
-        let team = plan.map(|plan| stage.cast.team(plan, mission, task));
+        let team = stage.cast.team(&start.plan, mission, task);
         let brief = state.brief(&unit);
         let work = UnitWork {
             unit: unit.clone(),
@@ -513,7 +533,7 @@ impl Engine {
                     agents::commander(
                         &mission.commander,
                         brief.system,
-                        team.unwrap_or_default(),
+                        team,
                         self.settings().is_model_chosen,
                     ),
                 )),
@@ -721,6 +741,8 @@ struct Stage {
     cast: Arc<MissionCast>,
     earlier: BTreeMap<(Box<str>, Box<str>), Value>,
     tasks: BTreeMap<Box<str>, Arc<BudgetMeter>>,
+    /// The folder for memories and scratchpads.
+    storage: Option<std::path::PathBuf>,
 }
 
 /// The work on a unit.

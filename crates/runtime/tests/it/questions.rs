@@ -818,7 +818,7 @@ impl SessionStore for Broken {
         self.inner.request_stop(id)
     }
 
-    fn is_stop_requested(&self, lease: &Lease) -> Result<bool, SessionError> {
+    fn is_stop_requested(&self, lease: &prowess_traits::Lease) -> Result<bool, SessionError> {
         self.inner.is_stop_requested(lease)
     }
 
