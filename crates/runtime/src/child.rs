@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prowess_agent::{Ending, EndingKind, Event, Run, StampedEvent, Started, ToolCall};
+use prowess_agent::{Ending, EndingKind, Event, Run, RunLimit, StampedEvent, Started, ToolCall};
 use prowess_traits::{SessionError, SessionQuery, SessionStore};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -140,6 +140,10 @@ impl Session {
         let name = started.skill.clone().or(agent);
         let name = name.unwrap_or_else(|| started.title.as_str().into());
         let finished = self.resume_child(child, cancel).await;
+        if let Some(ending) = self.stopped_with(&finished) {
+            self.end(ending).await?;
+            return Ok(());
+        }
         match self.child_result(call, &name, finished)? {
             Some((result, usage)) => self.forked(call, result, usage, began, span).await,
             None => Ok(()),
@@ -153,10 +157,11 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<FinishedRun, RuntimeError> {
         let StoredChild { id, run, started } = child;
-        if let Some(ending) = run
-            .ending()
-            .filter(|ending| !matches!(ending, Ending::Waiting { .. }))
-        {
+        let in_mission = self.engine.mission().is_some();
+        let continues = |ending: &&Ending| {
+            matches!(ending, Ending::Waiting { .. }) || in_mission && is_stopped(ending)
+        };
+        if let Some(ending) = run.ending().filter(|ending| !continues(ending)) {
             let text = run.answer();
             return Ok(FinishedRun {
                 session: id,
@@ -177,6 +182,32 @@ impl Session {
         let pause = Box::pin(session.proceed(cancel)).await?;
         subrun::finish(session, pause).await
     }
+}
+
+impl Session {
+    /// Returns the ending of this session if its sub-run was stopped with the mission that both
+    /// belong to. The call stays open, and continues when the mission is resumed.
+    pub(crate) fn stopped_with(
+        &self,
+        finished: &Result<FinishedRun, RuntimeError>,
+    ) -> Option<Ending> {
+        let parts = self.engine.mission()?;
+        let ending = &finished.as_ref().ok()?.ending;
+        let is_spent = parts.meter.limit().is_some();
+        let stops = matches!(ending, Ending::Cancelled) || is_stopped(ending) && is_spent;
+        stops.then(|| ending.clone())
+    }
+}
+
+/// Returns `true` if a run ended because it was cancelled or a budget was used up.
+fn is_stopped(ending: &Ending) -> bool {
+    matches!(
+        ending,
+        Ending::Cancelled
+            | Ending::Exhausted {
+                limit: RunLimit::Tokens | RunLimit::Money
+            }
+    )
 }
 
 /// Ends the sub-runs of a session that wait for an answer, and those below them. One that another

@@ -84,6 +84,10 @@ impl Session {
         let name = child.name.clone();
         let child = ChildRun::Agent(Box::new(child));
         let finished = self.run_child(call, child, cancel).await;
+        if let Some(ending) = self.stopped_with(&finished) {
+            self.end(ending).await?;
+            return Ok(());
+        }
         let Some((mut result, usage)) = self.child_result(call, &name, finished)? else {
             return Ok(());
         };

@@ -579,6 +579,10 @@ impl Session {
         } else {
             let child = ChildRun::Skill(Box::new(sub));
             let finished = self.run_child(call, child, cancel).await;
+            if let Some(ending) = self.stopped_with(&finished) {
+                self.end(ending).await?;
+                return Ok(());
+            }
             match self.child_result(call, &snapshot.name, finished)? {
                 Some(result) => result,
                 None => return Ok(()),

@@ -69,6 +69,7 @@ impl Session {
         let places = Arc::new(Semaphore::new(limit));
         let mut running = JoinSet::new();
         let mut waiting = Vec::new();
+        let mut stopped = None;
         for OpenCall { call, .. } in calls {
             let run = &self.journal.run;
             let work = Work::new(run, Some(&call.id), &call.name, call.input.clone());
@@ -108,21 +109,25 @@ impl Session {
         while let Some(ended) = running.join_next().await {
             let (call, name, finished, began) =
                 ended.map_err(|error| RuntimeError::Task(error.to_string()))?;
-            let finished = match finished {
-                Ok(finished) => {
-                    if let Ending::Waiting { questions } = &finished.ending {
-                        waiting.extend(questions.iter().cloned());
-                        continue;
-                    }
-                    Ok(finished)
-                }
-                Err(error) => Err(error),
-            };
+            if let Ok(finished) = &finished
+                && let Ending::Waiting { questions } = &finished.ending
+            {
+                waiting.extend(questions.iter().cloned());
+                continue;
+            }
+            if let Some(ending) = self.stopped_with(&finished) {
+                stopped = Some(ending);
+                continue;
+            }
             let Some((result, usage)) = self.child_result(&call, &name, finished)? else {
                 continue;
             };
             let span = trace::tool(self, &call);
             self.forked(&call, result, usage, began, &span).await?;
+        }
+        if let Some(ending) = stopped {
+            self.end(ending).await?;
+            return Ok(());
         }
         self.waiting = waiting;
         Ok(())

@@ -23,6 +23,7 @@ mod hints;
 mod hooks;
 mod isolation;
 mod keys;
+mod missions;
 mod processes;
 mod questions;
 mod resume;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             hooks::tests(),
             isolation::tests(),
             keys::tests(),
+            missions::tests(),
             processes::tests(),
             questions::tests(),
             resume::tests(),
