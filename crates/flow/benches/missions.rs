@@ -1,7 +1,10 @@
 //! How long reading and planning missions takes: `cargo bench -p prowess-flow`.
 
 use prowess_flow::ProjectFiles;
-use prowess_flow::mission::{MissionProject, MissionSettings, MissionText};
+use prowess_flow::mission::{
+    MISSION_VERSION, MissionEvent, MissionProject, MissionSettings, MissionStart, MissionState,
+    MissionStep, MissionText, MissionUsage, TaskEnding, UnitResult,
+};
 use prowess_spec::ReadFault;
 
 fn main() {
@@ -80,4 +83,71 @@ fn read_and_plan(bencher: divan::Bencher<'_, '_>, bytes: usize) {
 fn plan_skills(bencher: divan::Bencher<'_, '_>, count: usize) {
     let text = skills(count);
     bencher.bench(|| plan(&text));
+}
+
+/// Runs a chain of tasks through the machine, without a store and a model. Returns the number of
+/// events.
+#[divan::bench(args = [20, 200], sample_count = 10)]
+fn machine(bencher: divan::Bencher<'_, '_>, tasks: usize) {
+    let mut text = format!(
+        "{HEAD}agent \"a\" {{\n  model = models.m.claude_opus_4\n  personality = \"p\"\n}}\nmission \"x\" {{\n  commander {{ model = models.m.claude_opus_4 }}\n  agents = [agents.a]\n"
+    );
+    for number in 0..tasks {
+        let above = number.checked_sub(1);
+        let above = above.map(|above| format!("  depends_on = [tasks.t{above}]\n"));
+        text.push_str(&format!(
+            "task \"t{number}\" {{\n  objective = \"o\"\n{}}}\n",
+            above.unwrap_or_default()
+        ));
+    }
+    text.push_str("}\n");
+    let settings = MissionSettings {
+        variable: &|_| None,
+        plugin: &|_| None,
+        library: &Vec::new,
+    };
+    let files = [MissionText {
+        path: "a.hcl".to_owned(),
+        bytes: Ok(text.into_bytes()),
+    }];
+    let (plan, _) = MissionProject::read(&files, &NoFiles, &settings);
+    let start = MissionEvent::Started(Box::new(MissionStart {
+        version: MISSION_VERSION,
+        plan,
+        mission: "x".into(),
+        ..MissionStart::default()
+    }));
+    bencher.bench(|| {
+        let mut state = MissionState::default();
+        let mut count = 1;
+        let mut apply = |state: &mut MissionState, events: &[MissionEvent]| {
+            for event in events {
+                assert_eq!(state.apply(event), Ok(()));
+                count += 1;
+            }
+        };
+        assert_eq!(state.apply(&start), Ok(()));
+        loop {
+            match state.next() {
+                MissionStep::Start { events, units } => {
+                    apply(&mut state, &events);
+                    for unit in units {
+                        let result = UnitResult {
+                            how: TaskEnding::Done,
+                            summary: "done".to_owned(),
+                            route: None,
+                            outputs: Vec::new(),
+                            datasets: Vec::new(),
+                            usage: MissionUsage::default(),
+                            limit: None,
+                        };
+                        let events = state.finished(&unit, result);
+                        apply(&mut state, &events);
+                    }
+                }
+                MissionStep::Record(events) => apply(&mut state, &events),
+                _ => return count,
+            }
+        }
+    });
 }
