@@ -279,10 +279,6 @@ pub struct ConversationLimits {
 }
 
 impl ConversationLimits {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the shape that serde wants"
-    )]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

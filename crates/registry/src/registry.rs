@@ -171,6 +171,7 @@ impl Registry {
 
     /// Creates a registry with the same sources, to which other skills can be added. Changes of files
     /// reach it when it is refreshed.
+    #[must_use]
     pub fn derived(&self) -> Self {
         let registry = Self::new(self.shared.precedence);
         let program = &self.shared.program;

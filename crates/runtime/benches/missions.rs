@@ -3,6 +3,7 @@
 //! `cargo bench -p prowess-runtime --bench missions`.
 
 #![expect(
+    clippy::cast_precision_loss,
     clippy::expect_used,
     clippy::print_stdout,
     reason = "a bench prints its table and fails by panicking"

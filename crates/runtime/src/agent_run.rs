@@ -106,7 +106,8 @@ impl Engine {
             above: Vec::new(),
             desk: None,
         };
-        run_in(self, self.context().derive(), start, &run.task, cancel).await
+        let context = self.context().derive();
+        Box::pin(run_in(self, context, start, &run.task, cancel)).await
     }
 }
 

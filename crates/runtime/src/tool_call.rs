@@ -614,9 +614,10 @@ impl Session {
         let noun = if is_skill { "Skill" } else { "Agent" };
         let (text, is_error) = subrun::report_as(noun, name, &finished);
         // The whole text of an agent is in its session.
-        let text = match is_skill {
-            true => text,
-            false => answer::ends(&text, MAX_BYTES, MAX_LINES),
+        let text = if is_skill {
+            text
+        } else {
+            answer::ends(&text, MAX_BYTES, MAX_LINES)
         };
         let result = ToolResult {
             is_error,

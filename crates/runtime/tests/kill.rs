@@ -358,13 +358,12 @@ async fn run_mission(engine: &Engine) {
         }
         Err(_) => None,
     };
-    let finished = match resumed {
-        Some(finished) => finished,
-        None => {
-            let request = mission_request();
-            let run = engine.run_mission(request, services, &never()).await;
-            run.unwrap()
-        }
+    let finished = if let Some(finished) = resumed {
+        finished
+    } else {
+        let request = mission_request();
+        let run = engine.run_mission(request, services, &never()).await;
+        run.unwrap()
     };
     if let Ending::Waiting { .. } = finished.ending {
         return;

@@ -346,13 +346,16 @@ fn plan(
     Ok(read.exit())
 }
 
+/// A mission with the inputs of a plan.
+type PlannedInputs<'m> = (&'m Mission, Vec<(String, Value)>);
+
 /// Returns the mission of `--input` and its inputs. `None` without any.
 fn planned_inputs<'m>(
     args: &MissionPlanArgs,
     read: &'m ReadProject,
     named: Option<&'m Mission>,
     environment: &Environment,
-) -> Result<Option<(&'m Mission, Vec<(String, Value)>)>, Failure> {
+) -> Result<Option<PlannedInputs<'m>>, Failure> {
     if args.input.is_empty() && args.inputs.is_none() {
         return Ok(None);
     }

@@ -770,7 +770,7 @@ fn memory_stays_and_packets_are_read_only() {
                 ],
             ),
             says(&[worker, "Wrote"], &[], "WORKER-DONE"),
-            calls(&[a], &["WORKER-DONE"], &[call.clone()]),
+            calls(&[a], &["WORKER-DONE"], std::slice::from_ref(&call)),
             done("a"),
         ],
     );

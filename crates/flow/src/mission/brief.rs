@@ -79,15 +79,14 @@ impl MissionState {
             .map_err(|problem| {
                 BriefFault(format!("the objective is invalid: {}", problem.message))
             })?;
-        match filled.as_text() {
-            Some(text) => Ok(text.trim().to_owned()),
-            None => {
-                let needs = task.needs().join(", ");
-                let mission = &mission.name;
-                Err(BriefFault(format!(
-                    "the objective needs values that mission `{mission}` does not have: {needs}"
-                )))
-            }
+        if let Some(text) = filled.as_text() {
+            Ok(text.trim().to_owned())
+        } else {
+            let needs = task.needs().join(", ");
+            let mission = &mission.name;
+            Err(BriefFault(format!(
+                "the objective needs values that mission `{mission}` does not have: {needs}"
+            )))
         }
     }
 

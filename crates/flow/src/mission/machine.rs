@@ -578,6 +578,9 @@ impl std::fmt::Display for MissionFault {
 
 impl std::error::Error for MissionFault {}
 
+/// A mission that continues, with the task to start with and its inputs.
+type HandOver = (Box<str>, Option<Box<str>>, serde_json::Map<String, Value>);
+
 /// A mission run, folded from its events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MissionState {
@@ -585,7 +588,7 @@ pub struct MissionState {
     tasks: Vec<TaskState>,
     datasets: BTreeMap<Box<str>, Vec<Value>>,
     /// The mission that continues, with the task to start with and its inputs.
-    hand_over: Option<(Box<str>, Option<Box<str>>, serde_json::Map<String, Value>)>,
+    hand_over: Option<HandOver>,
     handed_to: Option<(Box<str>, Box<str>)>,
     budget: MissionBudget,
     is_cancelled: bool,
@@ -1066,7 +1069,7 @@ impl MissionState {
                 continue;
             }
             let items = self.items(&iterator.dataset).len();
-            let failed = self.failed_item(iterator, state);
+            let failed = Self::failed_item(iterator, state);
             let ended = state
                 .units
                 .values()
@@ -1099,7 +1102,7 @@ impl MissionState {
     }
 
     /// Returns the outcome of a parallel iterator with an item that failed for good.
-    fn failed_item(&self, iterator: &TaskIterator, state: &TaskState) -> Option<TaskEnding> {
+    fn failed_item(iterator: &TaskIterator, state: &TaskState) -> Option<TaskEnding> {
         let retries = iterator.retries.saturating_add(1);
         state.units.iter().find_map(|(item, unit)| {
             let item = item.unwrap_or_default();
@@ -1190,7 +1193,7 @@ impl MissionState {
         let Some(parallel) = iterator.parallel else {
             return;
         };
-        if self.failed_item(iterator, state).is_some() {
+        if Self::failed_item(iterator, state).is_some() {
             return;
         }
         let count = self.items(&iterator.dataset).len();

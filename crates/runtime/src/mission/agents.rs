@@ -165,7 +165,7 @@ impl MissionCast {
                     }
                 }
                 Err(why) => {
-                    missing.push(format!("{}: {why}", wording::tick(reference.to_string())))
+                    missing.push(format!("{}: {why}", wording::tick(reference.to_string())));
                 }
             }
         }
@@ -232,18 +232,13 @@ impl MissionCast {
     }
 
     /// Returns the agents that the commander of a task may call.
-    pub(crate) fn team(
-        &self,
-        plan: &MissionProject,
-        mission: &Mission,
-        task: &Task,
-    ) -> Vec<TeamMember> {
+    pub(crate) fn team(plan: &MissionProject, mission: &Mission, task: &Task) -> Vec<TeamMember> {
         let names = task.agents.as_ref().unwrap_or(&mission.agents);
-        let member = |name: &Box<str>| {
+        let member = |name: &str| {
             let agent = find_agent(plan, &mission.name, name)?;
             Some(TeamMember {
-                name: name.clone(),
-                agent: name.clone(),
+                name: name.into(),
+                agent: name.into(),
                 description: prowess_catalog::skill::one_line(
                     agent.description().unwrap_or_default(),
                 )
@@ -251,7 +246,7 @@ impl MissionCast {
                 is_tool: false,
             })
         };
-        names.iter().filter_map(member).collect()
+        names.iter().filter_map(|name| member(name)).collect()
     }
 }
 

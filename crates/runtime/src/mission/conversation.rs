@@ -187,12 +187,11 @@ impl Session {
         } else {
             let task = text("task").trim();
             let desk = self.desk.as_ref();
-            match desk.and_then(|desk| desk.commander(task)) {
-                Some(session) => session.into(),
-                None => {
-                    let task = answer::shown(task);
-                    return Ok(Err(format!("No earlier task is named {task}.")));
-                }
+            if let Some(session) = desk.and_then(|desk| desk.commander(task)) {
+                session.into()
+            } else {
+                let task = answer::shown(task);
+                return Ok(Err(format!("No earlier task is named {task}.")));
             }
         };
         let (store, id) = (Arc::clone(self.engine.sessions()), asked.clone());

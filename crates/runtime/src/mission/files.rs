@@ -14,6 +14,7 @@ use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_tools::input::object;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use serde_json::{Value, json};
+use sha2::Digest;
 
 const FILE_LIST: &str = "file_list";
 const FILE_READ: &str = "file_read";
@@ -104,7 +105,6 @@ pub(crate) fn folder_name(label: &str) -> String {
     if readable == label {
         return readable;
     }
-    use sha2::Digest;
     let digest = sha2::Sha256::digest(label.as_bytes());
     let digest: String = digest
         .iter()
@@ -150,8 +150,7 @@ fn parts(path: &str) -> Result<Vec<&str>, ToolError> {
             && !part.starts_with('.')
             && !part.chars().any(|c| c.is_control() || c == '\\')
     };
-    if path.len() > MAX_PATH || parts.len() > MAX_DEPTH || !parts.iter().all(|part| is_plain(&part))
-    {
+    if path.len() > MAX_PATH || parts.len() > MAX_DEPTH || !parts.iter().all(is_plain) {
         let path = wording::tick(wording::shorten(path, MAX_PATH));
         return Err(failed(format!(
             "Invalid path {path}: use a relative path such as `notes/plan.md`, at most {MAX_DEPTH} \
@@ -187,7 +186,7 @@ impl FileTool {
         files.truncate(MAX_FILES);
         let mut text = files.join("\n");
         if files.is_empty() {
-            text = "No files.".to_owned();
+            text.push_str("No files.");
         } else if is_cut {
             text.push_str(&format!("\n(only the first {MAX_FILES})"));
         }
@@ -213,7 +212,7 @@ impl FileTool {
         match folder.read(path, offset, MAX_ANSWER) {
             Ok(Resource::Text { text, .. }) => {
                 let value = json!({ "text": text });
-                Ok(ToolAnswer::new(text.to_string(), value))
+                Ok(ToolAnswer::new(text.clone(), value))
             }
             Ok(Resource::Binary { .. }) => {
                 Err(failed(format!("{} is not text.", wording::tick(path))))

@@ -315,8 +315,7 @@ impl Engine {
             .map(|(unit, _)| unit)
             .collect();
         for unit in open {
-            self.start_unit(&log, &stage, unit, &announce, &stop, &mut running)
-                .await?;
+            self.start_unit(&log, &stage, unit, &announce, &stop, &mut running)?;
         }
         let mut is_cancelled = false;
         let mut next_run = None;
@@ -330,8 +329,7 @@ impl Engine {
                 MissionStep::Start { events, units } => {
                     log.write(events).await?;
                     for unit in units {
-                        self.start_unit(&log, &stage, unit, &announce, &stop, &mut running)
-                            .await?;
+                        self.start_unit(&log, &stage, unit, &announce, &stop, &mut running)?;
                     }
                 }
                 MissionStep::Record(events) => log.write(events).await?,
@@ -464,7 +462,7 @@ impl Engine {
     }
 
     /// Starts or continues the commander of a unit.
-    async fn start_unit(
+    fn start_unit(
         &self,
         log: &MissionLog,
         stage: &Stage,
@@ -515,7 +513,7 @@ impl Engine {
             },
             &tools,
         );
-        let team = stage.cast.team(&start.plan, mission, task);
+        let team = MissionCast::team(&start.plan, mission, task);
         let brief = state.brief(&unit);
         let work = UnitWork {
             unit: unit.clone(),
@@ -951,7 +949,7 @@ fn unit_result(finished: FinishedRun, usage: MissionUsage, meter: &BudgetMeter) 
         Ending::Declined { why } if why.trim().is_empty() => {
             failed("the commander ended without completing the task".to_owned())
         }
-        Ending::Declined { why } => failed(wording::shorten(why.trim(), 2_000).to_string()),
+        Ending::Declined { why } => failed(wording::shorten(why.trim(), 2_000).clone()),
         Ending::Exhausted { limit } => match meter.reached() {
             Some(reached) if matches!(limit, RunLimit::Tokens | RunLimit::Money) => {
                 let (scope, kind, used) = &reached;
@@ -975,7 +973,7 @@ fn unit_result(finished: FinishedRun, usage: MissionUsage, meter: &BudgetMeter) 
 /// Reads the value of `task_complete`.
 fn completed(value: &Value, mut result: UnitResult) -> UnitResult {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    result.summary = text("summary").to_owned();
+    result.summary.push_str(text("summary"));
     let succeed = value
         .get("succeed")
         .and_then(Value::as_bool)

@@ -360,19 +360,18 @@ fn reports_of_earlier_tasks_are_data() {
         assert!(text.ends_with("</task>"), "{text}");
         assert!(text.contains("query_task_output"), "{text}");
         assert!(text.len() < 30_000, "{}", text.len());
-        match results.len() {
-            0 => calls([
+        if results.is_empty() {
+            calls([
                 (
                     "query_task_output",
                     json!({ "task": "a", "fields": ["rows"] }),
                 ),
                 ("query_task_output", json!({ "task": "z" })),
-            ]),
-            _ => {
-                assert!(results[0].text.contains("row 4"), "{}", results[0].text);
-                assert!(results[1].is_error);
-                complete()
-            }
+            ])
+        } else {
+            assert!(results[0].text.contains("row 4"), "{}", results[0].text);
+            assert!(results[1].is_error);
+            complete()
         }
     });
     let engine = engine(&world, model, None);
@@ -387,21 +386,20 @@ fn rules_apply_to_agents_of_missions() {
     let model = Script::by(|_, request| {
         if system(request).starts_with("You are agent") {
             let results: Vec<_> = request.messages.iter().flat_map(Message::results).collect();
-            return match results.len() {
-                0 => calls([
+            return if results.is_empty() {
+                calls([
                     ("bash", json!({ "command": "echo line >> log" })),
                     ("write", json!({ "path": "x", "content": "y" })),
-                ]),
-                _ => {
-                    assert!(results[0].is_error && results[0].text.contains("Bash(echo:*)"));
-                    // A tool that is not in the list of the agent does not exist for it.
-                    assert!(
-                        results[1].text.contains("Unknown tool"),
-                        "{}",
-                        results[1].text
-                    );
-                    says("refused")
-                }
+                ])
+            } else {
+                assert!(results[0].is_error && results[0].text.contains("Bash(echo:*)"));
+                // A tool that is not in the list of the agent does not exist for it.
+                assert!(
+                    results[1].text.contains("Unknown tool"),
+                    "{}",
+                    results[1].text
+                );
+                says("refused")
             };
         }
         match request.messages.len() {
