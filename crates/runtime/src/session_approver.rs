@@ -1,11 +1,14 @@
 //! Asks for approval in a session: questions are events, and an answer may come later.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prowess_agent::{QuestionAnswer, RecordedAnswer};
 use prowess_policy::ApprovalAnswer;
 use prowess_tools::{Settings, ToolContext, Unattended};
-use prowess_traits::{Answer, ApprovalReply, ApprovalRequest, Approver, Clock};
+use prowess_traits::{
+    Answer, ApprovalReply, ApprovalRequest, Approver, Clock, TextReply, TextRequest,
+};
 
 use crate::decision_log::{Asking, DecisionLog, recorded_answer};
 use crate::engine::Engine;
@@ -55,8 +58,8 @@ impl Approver for SessionApprover {
         let id = match self.log.ask(question, self.agent.as_deref()) {
             Asking::Unrecorded => return self.inner.reply(question),
             Asking::Answered(answer) => return reply(answer),
-            Asking::Refused => return unavailable(),
-            Asking::Open(id) => id,
+            Asking::Refused | Asking::Expired => return unavailable(),
+            Asking::Open { id, .. } => id,
         };
         let given = self.inner.reply(question);
         if given.answer == ApprovalAnswer::Unavailable {
@@ -75,12 +78,81 @@ impl Approver for SessionApprover {
             .answered(&id, answer)
             .map_or_else(unavailable, reply)
     }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        let now = self.clock.now();
+        let (id, expires_at) = match self.log.ask_text(question, now) {
+            Asking::Unrecorded => return self.inner.ask_text(question),
+            Asking::Answered(answer) => return text_reply(answer),
+            Asking::Expired => return TextReply::Expired,
+            Asking::Refused => return TextReply::Unavailable,
+            Asking::Open { id, expires_at } => (id, expires_at),
+        };
+        let remaining = expires_at.map(|at| {
+            let left = u64::try_from(at.saturating_sub(now)).unwrap_or(0);
+            Duration::from_nanos(left)
+        });
+        let given = self.inner.ask_text(&TextRequest {
+            remaining,
+            ..*question
+        });
+        let (answer, because) = match given {
+            TextReply::Unavailable => {
+                if self.unattended == Unattended::Wait {
+                    self.log.wait_for([id]);
+                }
+                return TextReply::Unavailable;
+            }
+            TextReply::Given(texts) => (RecordedAnswer::Text(texts), None),
+            TextReply::Refused { because } => (RecordedAnswer::No, because),
+            // An answer from elsewhere may have been in time.
+            TextReply::Expired => return self.look_again(question, i64::MAX),
+        };
+        let at = self.clock.now();
+        if expires_at.is_some_and(|deadline| at > deadline) {
+            return self.look_again(question, at);
+        }
+        let answer = Answer {
+            answer,
+            because,
+            who: TERMINAL.into(),
+            at,
+        };
+        let counts = self.log.answered(&id, answer);
+        counts.map_or(TextReply::Unavailable, text_reply)
+    }
+}
+
+impl SessionApprover {
+    /// Returns the answer to a question whose deadline passed while it was asked here.
+    fn look_again(&self, question: &TextRequest<'_>, now: i64) -> TextReply {
+        match self.log.ask_text(question, now) {
+            Asking::Answered(answer) => text_reply(answer),
+            Asking::Refused => TextReply::Unavailable,
+            Asking::Expired | Asking::Open { .. } | Asking::Unrecorded => TextReply::Expired,
+        }
+    }
+}
+
+fn text_reply(answer: QuestionAnswer) -> TextReply {
+    match answer.answer {
+        RecordedAnswer::Text(texts) => TextReply::Given(texts),
+        RecordedAnswer::Unavailable => TextReply::Unavailable,
+        RecordedAnswer::No
+        | RecordedAnswer::Once
+        | RecordedAnswer::Session
+        | RecordedAnswer::Tool
+        | RecordedAnswer::Always => TextReply::Refused {
+            because: answer.because,
+        },
+    }
 }
 
 fn reply(answer: QuestionAnswer) -> ApprovalReply {
     ApprovalReply {
         answer: match answer.answer {
-            RecordedAnswer::No => ApprovalAnswer::No,
+            // A text allows nothing.
+            RecordedAnswer::No | RecordedAnswer::Text(_) => ApprovalAnswer::No,
             RecordedAnswer::Unavailable => ApprovalAnswer::Unavailable,
             RecordedAnswer::Once => ApprovalAnswer::Once,
             RecordedAnswer::Session => ApprovalAnswer::Session,

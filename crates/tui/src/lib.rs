@@ -5,6 +5,7 @@
 pub mod chat;
 pub mod hints;
 pub mod run_output;
+pub mod text_prompt;
 mod theme;
 pub mod transcript;
 
