@@ -543,3 +543,42 @@ fn chat_without_a_screen_asks() {
     assert!(shown.contains("Agent `asker` asks:"), "{shown}");
     assert!(shown.contains("answered: blue (by you)"), "{shown}");
 }
+
+/// A skill that runs as an agent asks through the client of the MCP server.
+#[test]
+fn mcp_client_is_asked() {
+    // The client answers `no` to everything.
+    for (more, told) in [
+        (json!({}), "The user answered:\nno"),
+        (json!({ "choices": ["yes", "no"] }), "The user chose: no"),
+        (
+            json!({ "choices": ["yes", "no"], "several": true }),
+            "The user chose: no",
+        ),
+        (
+            json!({ "choices": ["red", "blue"] }),
+            "[no person is available",
+        ),
+    ] {
+        let world = world();
+        world.file(
+            "~/.agents/skills/paint/SKILL.md",
+            "---\nname: paint\ndescription: Paints. Use to paint.\ncontext: fork\nagent: asker\n---\nPaint.\n",
+        );
+        let model = script(&world, &[asks(&colour(&more)), says("painted", &[told])]);
+        let capabilities = json!({ "elicitation": {} });
+        let mut client = crate::audit::Client::with(
+            &world,
+            &["--allow-run", "--model", &model],
+            &capabilities,
+        );
+        let answer = client.call("run_skill", &json!({ "name": "paint" }));
+        let text = &answer["result"]["content"][0]["text"];
+        assert_eq!(text, "painted", "{answer}");
+        let [question] = &client.questions[..] else {
+            panic!("{:?}", client.questions)
+        };
+        let part = "Agent asker asks.\nIt is for the page.\nWhich colour?";
+        assert!(question.starts_with(part), "{question}");
+    }
+}
