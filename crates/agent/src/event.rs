@@ -450,7 +450,7 @@ pub enum RecordedVerdict {
 pub enum RecordedAnswer {
     /// Denied.
     No,
-    /// Denied because no user was available.
+    /// Denied because no user was available, or not answered in time.
     Unavailable,
     /// Allowed once.
     Once,

@@ -87,8 +87,8 @@ pub(crate) enum Asking {
         /// The time at which its deadline passes, in nanoseconds since 1970.
         expires_at: Option<i64>,
     },
-    /// Its deadline passed without an answer.
-    Expired,
+    /// It is recorded under this id, and its deadline passed at this time without an answer.
+    Expired { id: Box<str>, at: i64 },
     /// It cannot be asked: the work waits for another answer, or the store failed.
     Refused,
 }
@@ -229,11 +229,12 @@ impl DecisionLog {
             return match journal.sessions().question(&id) {
                 Ok(found) => match found.state {
                     QuestionState::Answered(answer) => self.settle(&mut work, &id, answer),
-                    _ if found.asked.is_expired(now) => Asking::Expired,
-                    QuestionState::Open | QuestionState::Gone { .. } => Asking::Open {
-                        expires_at: found.asked.expires_at(),
-                        id,
-                    },
+                    QuestionState::Open | QuestionState::Gone { .. } => {
+                        match found.asked.expires_at() {
+                            Some(at) if now > at => Asking::Expired { id, at },
+                            expires_at => Asking::Open { id, expires_at },
+                        }
+                    }
                 },
                 Err(error) => self.fail(error),
             };
@@ -280,7 +281,9 @@ impl DecisionLog {
         };
         match self.settle(&mut work, id, counts) {
             Asking::Answered(answer) => Some(answer),
-            Asking::Unrecorded | Asking::Open { .. } | Asking::Expired | Asking::Refused => None,
+            Asking::Unrecorded | Asking::Open { .. } | Asking::Expired { .. } | Asking::Refused => {
+                None
+            }
         }
     }
 

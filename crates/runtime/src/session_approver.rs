@@ -15,6 +15,8 @@ use crate::engine::Engine;
 
 /// The name of the place where the approver of the program asks.
 const TERMINAL: &str = "terminal";
+/// Stands for the person in an answer that says that none came in time.
+const DEADLINE: &str = "deadline";
 
 /// The approver of one session. It records each question before the approver of the program asks it,
 /// and uses answers that were given before or elsewhere.
@@ -58,7 +60,7 @@ impl Approver for SessionApprover {
         let id = match self.log.ask(question, self.agent.as_deref()) {
             Asking::Unrecorded => return self.inner.reply(question),
             Asking::Answered(answer) => return reply(answer),
-            Asking::Refused | Asking::Expired => return unavailable(),
+            Asking::Refused | Asking::Expired { .. } => return unavailable(),
             Asking::Open { id, .. } => id,
         };
         let given = self.inner.reply(question);
@@ -84,7 +86,7 @@ impl Approver for SessionApprover {
         let (id, expires_at) = match self.log.ask_text(question, now) {
             Asking::Unrecorded => return self.inner.ask_text(question),
             Asking::Answered(answer) => return text_reply(answer),
-            Asking::Expired => return TextReply::Expired,
+            Asking::Expired { id, at } => return self.expire(&id, at),
             Asking::Refused => return TextReply::Unavailable,
             Asking::Open { id, expires_at } => (id, expires_at),
         };
@@ -96,6 +98,8 @@ impl Approver for SessionApprover {
             remaining,
             ..*question
         });
+        let at = self.clock.now();
+        let is_late = given == TextReply::Expired || expires_at.is_some_and(|until| at > until);
         let (answer, because) = match given {
             TextReply::Unavailable => {
                 if self.unattended == Unattended::Wait {
@@ -103,41 +107,46 @@ impl Approver for SessionApprover {
                 }
                 return TextReply::Unavailable;
             }
+            _ if is_late => return self.expire(&id, expires_at.unwrap_or(at)),
             TextReply::Given(texts) => (RecordedAnswer::Text(texts), None),
             TextReply::Refused { because } => (RecordedAnswer::No, because),
-            // An answer from elsewhere may have been in time.
-            TextReply::Expired => return self.look_again(question, i64::MAX),
+            TextReply::Expired => return TextReply::Expired,
         };
-        let at = self.clock.now();
-        if expires_at.is_some_and(|deadline| at > deadline) {
-            return self.look_again(question, at);
-        }
-        let answer = Answer {
-            answer,
-            because,
-            who: TERMINAL.into(),
-            at,
-        };
-        let counts = self.log.answered(&id, answer);
-        counts.map_or(TextReply::Unavailable, text_reply)
+        self.record(&id, answer, because, TERMINAL, at)
     }
 }
 
 impl SessionApprover {
-    /// Returns the answer to a question whose deadline passed while it was asked here.
-    fn look_again(&self, question: &TextRequest<'_>, now: i64) -> TextReply {
-        match self.log.ask_text(question, now) {
-            Asking::Answered(answer) => text_reply(answer),
-            Asking::Refused => TextReply::Unavailable,
-            Asking::Expired | Asking::Open { .. } | Asking::Unrecorded => TextReply::Expired,
-        }
+    /// Records that no answer came until the deadline, unless one did. An answer at that moment
+    /// either counts, or its sender is told.
+    fn expire(&self, id: &str, at: i64) -> TextReply {
+        self.record(id, RecordedAnswer::Unavailable, None, DEADLINE, at)
+    }
+
+    /// Records an answer, unless another one was first. Returns the one that counts.
+    fn record(
+        &self,
+        id: &str,
+        answer: RecordedAnswer,
+        because: Option<String>,
+        who: &str,
+        at: i64,
+    ) -> TextReply {
+        let answer = Answer {
+            answer,
+            because,
+            who: who.into(),
+            at,
+        };
+        let counts = self.log.answered(id, answer);
+        counts.map_or(TextReply::Unavailable, text_reply)
     }
 }
 
 fn text_reply(answer: QuestionAnswer) -> TextReply {
     match answer.answer {
         RecordedAnswer::Text(texts) => TextReply::Given(texts),
-        RecordedAnswer::Unavailable => TextReply::Unavailable,
+        RecordedAnswer::Unavailable => TextReply::Expired,
         RecordedAnswer::No
         | RecordedAnswer::Once
         | RecordedAnswer::Session

@@ -582,6 +582,9 @@ fn asked(question: &Question) -> String {
 /// Returns the answer to a question in one line.
 fn answer_line(id: &str, answer: &RecordedAnswer, because: Option<&str>, who: &str) -> String {
     let said = match answer {
+        RecordedAnswer::Unavailable => {
+            return format!("question {} was not answered in time", clean(id));
+        }
         RecordedAnswer::Text(texts) => {
             let texts = texts.iter().map(|text| clean(text));
             shorten(&texts.collect::<Vec<_>>().join(", "), SHORT_LINE)

@@ -202,6 +202,10 @@ fn place(project: &str, environment: &Environment) -> Result<PathBuf, Failure> {
 }
 
 fn too_late(id: &str, first: &Answer) -> Failure {
+    if first.answer == RecordedAnswer::Unavailable {
+        let failure = Failure::new(format!("question `{id}` needs no answer any more"));
+        return failure.cause("its deadline passed").exit(Exit::No);
+    }
     let mut text = format!(
         "question `{id}` was answered already: {}, by {}, {} UTC",
         shown(&first.answer),
@@ -261,10 +265,12 @@ fn tell(
         ));
         return Ok(());
     }
-    let said = match answer.answer.allows() {
-        true => "Allowed",
-        false if args.decline => "Declined",
-        false => "Denied",
+    let said = if answer.answer.allows() {
+        "Allowed"
+    } else if args.decline {
+        "Declined"
+    } else {
+        "Denied"
     };
     let what = wording::shorten(&sanitize::line(what), MAX_SHOWN);
     printer.status(&format!("{said} {}", wording::tick(what)));

@@ -341,12 +341,22 @@ fn deadline_that_passed_is_told_to_the_model() {
     let line = ["session", "resume", session(&id), "--model", &model];
     assert_eq!(world.run(&line).expect(0).stdout, "guessed\n");
     assert_eq!(questions(&world).len(), 0);
+    let late = world.run(&["answer", &id, "red"]).expect(1);
+    assert!(
+        late.stderr.contains("its deadline passed"),
+        "{}",
+        late.stderr
+    );
+    let shown = world.run(&["session", "show", session(&id)]).expect(0);
+    let part = format!("question {id} was not answered in time");
+    assert!(shown.stdout.contains(&part), "{}", shown.stdout);
     assert_eq!(
         kinds(&events(&world, &id)),
         [
             "questioned",
             "ended",
             "resumed",
+            "answered",
             "call_started",
             "call_ended",
             "ended"
@@ -567,11 +577,8 @@ fn mcp_client_is_asked() {
         );
         let model = script(&world, &[asks(&colour(&more)), says("painted", &[told])]);
         let capabilities = json!({ "elicitation": {} });
-        let mut client = crate::audit::Client::with(
-            &world,
-            &["--allow-run", "--model", &model],
-            &capabilities,
-        );
+        let mut client =
+            crate::audit::Client::with(&world, &["--allow-run", "--model", &model], &capabilities);
         let answer = client.call("run_skill", &json!({ "name": "paint" }));
         let text = &answer["result"]["content"][0]["text"];
         assert_eq!(text, "painted", "{answer}");

@@ -140,10 +140,8 @@ pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'stati
         for line in text.choices.lines() {
             lines.extend(chop(line, theme::PLAIN, width, &bar, &inner));
         }
-        let how = format!(
-            "{} Enter answers, Esc declines",
-            text_prompt::instruction(&text.details)
-        );
+        let what = text_prompt::instruction(&text.details).trim_end_matches(':');
+        let how = format!("{what} · Enter answers, Esc declines");
         lines.extend(wrap(&[Span::styled(how, theme::DIM)], width, &bar, &bar));
         return lines;
     }
