@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::agent_profile::AgentProfile;
 use crate::message::{Message, MessagePart, ToolResult};
 use crate::request::{Effort, Reply};
+use crate::text_question::TextQuestion;
 use crate::usage::{RunBudget, RunLimit, TokenUsage};
 
 /// The version of the storage format.
@@ -438,13 +439,15 @@ pub struct Question {
 }
 
 /// The kind of answer that a question needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuestionKind {
     /// Yes or no.
     #[default]
     Approval,
+    /// A text or a choice.
+    Text(Box<TextQuestion>),
 }
 
 /// The origin of a decision.
@@ -476,12 +479,12 @@ pub enum RecordedVerdict {
 }
 
 /// The answer of the user, as an event records it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedAnswer {
     /// Denied.
     No,
-    /// Denied because no user was available.
+    /// Denied because no user was available, or not answered in time.
     Unavailable,
     /// Allowed once.
     Once,
@@ -491,6 +494,8 @@ pub enum RecordedAnswer {
     Tool,
     /// Allowed always.
     Always,
+    /// The text, or the texts of the choices.
+    Text(Vec<String>),
 }
 
 /// The state of the skills when the index was written.
@@ -513,7 +518,7 @@ pub struct SkillListing {
 }
 
 impl RecordedAnswer {
-    const ALL: [Self; 6] = [
+    const WORDS: [Self; 6] = [
         Self::No,
         Self::Unavailable,
         Self::Once,
@@ -522,21 +527,23 @@ impl RecordedAnswer {
         Self::Always,
     ];
 
-    /// Returns `true` if the answer allows the request.
-    pub fn allows(self) -> bool {
+    /// Returns `true` if the answer allows the request. A text allows nothing.
+    pub fn allows(&self) -> bool {
         match self {
-            Self::No | Self::Unavailable => false,
+            Self::No | Self::Unavailable | Self::Text(_) => false,
             Self::Once | Self::Session | Self::Tool | Self::Always => true,
         }
     }
 
-    /// Parses the word used in output.
+    /// Parses the word used in output. A text has no word of its own.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|answer| answer.as_str() == word)
+        Self::WORDS
+            .into_iter()
+            .find(|answer| answer.as_str() == word)
     }
 
     /// Returns the word used in output.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::No => "no",
             Self::Unavailable => "unavailable",
@@ -544,6 +551,7 @@ impl RecordedAnswer {
             Self::Session => "session",
             Self::Tool => "tool",
             Self::Always => "always",
+            Self::Text(_) => "text",
         }
     }
 }

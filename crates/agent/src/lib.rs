@@ -13,6 +13,7 @@ mod event;
 mod message;
 mod request;
 mod run;
+mod text_question;
 mod usage;
 
 pub use agent_profile::{
@@ -31,4 +32,5 @@ pub use request::{
     Delta, Effort, Reply, Request, RequestOptions, StopReason, ToolChoice, ToolDeclaration,
 };
 pub use run::{AskedQuestion, CallState, FoldError, OpenCall, QuestionAnswer, Run, RunStep};
+pub use text_question::{AnswerFault, TextQuestion};
 pub use usage::{RunBudget, RunLimit, Spent, TokenUsage};

@@ -298,7 +298,7 @@ impl Run {
                 let mut asked = self.questions.iter_mut();
                 if let Some(asked) = asked.find(|asked| asked.question.id == *question) {
                     asked.answer.get_or_insert_with(|| QuestionAnswer {
-                        answer: *answer,
+                        answer: answer.clone(),
                         because: because.clone(),
                         who: who.clone(),
                     });

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use prowess::policy::{ApprovalAnswer, Decision};
-use prowess::traits::{ApprovalRequest, Approver};
+use prowess::traits::{ApprovalRequest, Approver, TextReply, TextRequest};
 use prowess_diag::{review, sanitize, wording};
 
 /// Maximum length of the reason in a question, in characters: the action is shown in full.
@@ -53,5 +53,18 @@ impl Approver for Terminal {
             Some(_) => ApprovalAnswer::No,
             None => ApprovalAnswer::Unavailable,
         }
+    }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        let (input, mut output) = (std::io::stdin(), std::io::stderr());
+        if !input.is_terminal() || !output.is_terminal() {
+            return TextReply::Unavailable;
+        }
+        let mut put = |text: &str| {
+            // There is no other stream to report a failure to.
+            let _ = output.write_all(text.as_bytes());
+            let _ = output.flush();
+        };
+        prowess_tui::text_prompt::ask_text(question, &mut input.lock(), &mut put)
     }
 }

@@ -14,17 +14,19 @@ use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, FileSource, NewSkill, Place, Registry};
 use prowess_spec::yaml::write;
 use prowess_tools::names::{
-    LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, RUN_COMMAND_LINE,
-    SEARCH_SKILLS, SKILL, SUBMIT, UNLOAD_SKILL,
+    ASK_HUMAN, LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES,
+    RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT, UNLOAD_SKILL,
 };
 use prowess_tools::{
-    AgentLibrary, FoundAgent, ServerTools, ToolContext, Toolset, bans_skills, selected_tools,
+    AgentLibrary, AskHuman, FoundAgent, ServerTools, ToolContext, Toolset, bans_skills,
+    selected_tools,
 };
 
 use crate::agents::Agent;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::subrun::retain_read_only;
+use crate::subrun_limits::is_within;
 use crate::team_tools;
 
 /// Maximum number of agents that one agent may start.
@@ -157,7 +159,11 @@ impl Engine {
             (Some(tools), Some(theirs)) if definition.tools.only.is_none() => {
                 Some(tools.into_iter().filter(|it| theirs.contains(it)).collect())
             }
-            (None, Some(theirs)) if definition.tools.only.is_none() => Some(theirs.clone()),
+            (None, Some(theirs)) if definition.tools.only.is_none() => {
+                // An agent that may ask people is given that itself.
+                let others = theirs.iter().filter(|tool| ***tool != *ASK_HUMAN);
+                Some(others.cloned().collect())
+            }
             (selected, _) => selected,
         };
         set_skills(profile, found, definition, above);
@@ -736,9 +742,24 @@ pub(crate) fn confine(
     if profile.is_commander {
         tools.retain(|_| false);
     }
+    add_given(profile, tools, context);
     let is_deepest = profile.max_depth.is_some_and(|max| depth >= max);
     if !is_deepest {
         team_tools::add(profile, tools);
+    }
+}
+
+/// Adds the tool that asks people if the agent has it by name. A skill that the agent works for must
+/// allow it as well. It changes nothing by itself, so agents that only read have it too.
+pub(crate) fn add_given(profile: &AgentProfile, tools: &mut Toolset, context: &ToolContext) {
+    let mut listed = profile.tools.iter().flatten();
+    let is_given = listed.any(|tool| **tool == *ASK_HUMAN);
+    let in_skills = &context.settings.tools_in_skills;
+    let acting = context.acting.as_ref();
+    let is_allowed =
+        acting.is_none_or(|skill| is_within(&skill.effects, ASK_HUMAN, None, in_skills));
+    if is_given && is_allowed && !tools.has(ASK_HUMAN) {
+        tools.add(Arc::new(AskHuman));
     }
 }
 

@@ -10,12 +10,15 @@ use prowess_agent::{
 use prowess_policy::{ApprovalAnswer, CitedRule, RuleSource, Verdict};
 use prowess_traits::{
     Answer, AnswerOutcome, ApprovalRequest, DecisionRecorder, QuestionState, RecordError,
-    RecordedDecision, SessionError,
+    RecordedDecision, SessionError, TextRequest,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::journal::JournalHandle;
+
+/// The reason of a question that needs a text.
+const ASKS: &str = "the agent needs an answer";
 
 /// Stores the decisions and questions of a session. Tools decide on blocking threads while the
 /// session waits for them, so a decision is written on the thread that made it.
@@ -79,7 +82,13 @@ pub(crate) enum Asking {
     /// It has an answer.
     Answered(QuestionAnswer),
     /// It is recorded under this id, and open.
-    Open(Box<str>),
+    Open {
+        id: Box<str>,
+        /// The time at which its deadline passes, in nanoseconds since 1970.
+        expires_at: Option<i64>,
+    },
+    /// It is recorded under this id, and its deadline passed at this time without an answer.
+    Expired { id: Box<str>, at: i64 },
     /// It cannot be asked: the work waits for another answer, or the store failed.
     Refused,
 }
@@ -155,8 +164,49 @@ impl DecisionLog {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 
-    /// Records a question before it is asked, unless it was asked already.
+    /// Records a question about an action before it is asked, unless it was asked already.
     pub(crate) fn ask(&self, request: &ApprovalRequest<'_>, agent: Option<&str>) -> Asking {
+        let decision = request.decision;
+        let rule = decision.rule.as_ref().map(rule_text);
+        let parts = [
+            Some(request.what),
+            Some(&*decision.reason),
+            rule.as_deref(),
+            request.skill,
+        ];
+        // Approvals have no deadline.
+        self.put(&parts, i64::MIN, |asked| Question {
+            what: request.what.to_owned(),
+            reason: decision.explain(),
+            skill: request.skill.map(Into::into),
+            agent: agent.map(Into::into),
+            kind: QuestionKind::Approval,
+            ..asked
+        })
+    }
+
+    /// Records a question that needs a text before it is asked, unless it was asked already. `now` is
+    /// the time, in nanoseconds since 1970.
+    pub(crate) fn ask_text(&self, request: &TextRequest<'_>, now: i64) -> Asking {
+        // The input of the tool is a part of the digest, so the details are in it.
+        let parts = [Some(request.what), request.skill];
+        self.put(&parts, now, |asked| Question {
+            what: request.what.to_owned(),
+            reason: ASKS.to_owned(),
+            skill: request.skill.map(Into::into),
+            agent: request.agent.map(Into::into),
+            kind: QuestionKind::Text(Box::new(request.details.clone())),
+            ..asked
+        })
+    }
+
+    /// Records a question, unless it was asked already. `shown` is what a person is shown.
+    fn put(
+        &self,
+        shown: &[Option<&str>],
+        now: i64,
+        complete: impl FnOnce(Question) -> Question,
+    ) -> Asking {
         let mut work = lock(&self.work);
         if !work.waiting.is_empty() {
             return Asking::Refused;
@@ -164,7 +214,7 @@ impl DecisionLog {
         let Some(journal) = self.journal.get().filter(|_| work.is_repeatable) else {
             return Asking::Unrecorded;
         };
-        let digest = digest(&work, request);
+        let digest = digest(&work, shown);
         let known = work
             .questions
             .iter()
@@ -176,35 +226,44 @@ impl DecisionLog {
                 return Asking::Answered(answer);
             }
             let id = asked.question.id.clone();
-            return match journal.sessions().question(&id).map(|found| found.state) {
-                Ok(QuestionState::Answered(answer)) => self.settle(&mut work, &id, answer),
-                Ok(QuestionState::Open | QuestionState::Gone { .. }) => Asking::Open(id),
+            return match journal.sessions().question(&id) {
+                Ok(found) => match found.state {
+                    QuestionState::Answered(answer) => self.settle(&mut work, &id, answer),
+                    QuestionState::Open | QuestionState::Gone { .. } => {
+                        match found.asked.expires_at() {
+                            Some(at) if now > at => Asking::Expired { id, at },
+                            expires_at => Asking::Open { id, expires_at },
+                        }
+                    }
+                },
                 Err(error) => self.fail(error),
             };
         }
         work.asked = work.asked.saturating_add(1);
-        let question = Question {
+        let question = complete(Question {
             id: format!("{}-{}", journal.id(), work.asked).into(),
             call: work.call.clone(),
             digest,
-            what: request.what.to_owned(),
-            reason: request.decision.explain(),
-            skill: request.skill.map(Into::into),
-            agent: agent.map(Into::into),
-            kind: QuestionKind::Approval,
-        };
+            what: String::new(),
+            reason: String::new(),
+            skill: None,
+            agent: None,
+            kind: QuestionKind::default(),
+        });
         let id = question.id.clone();
         let event = Event::Questioned(Box::new(question.clone()));
-        if let Err(error) = self.write(vec![event]) {
-            return error.map_or(Asking::Refused, |error| self.fail(error));
-        }
+        let expires_at = match (&question.kind, self.write(vec![event])) {
+            (_, Err(error)) => return error.map_or(Asking::Refused, |error| self.fail(error)),
+            (QuestionKind::Text(details), Ok(at)) => details.expires_at(at),
+            (_, Ok(_)) => None,
+        };
         // What ran before the question has ended, so the call starts again after the answer.
         work.is_started = false;
         work.questions.push(AskedQuestion {
             question,
             answer: None,
         });
-        Asking::Open(id)
+        Asking::Open { id, expires_at }
     }
 
     /// Records the answer that the approver of the program gave, unless another one was first.
@@ -222,7 +281,9 @@ impl DecisionLog {
         };
         match self.settle(&mut work, id, counts) {
             Asking::Answered(answer) => Some(answer),
-            Asking::Unrecorded | Asking::Open(_) | Asking::Refused => None,
+            Asking::Unrecorded | Asking::Open { .. } | Asking::Expired { .. } | Asking::Refused => {
+                None
+            }
         }
     }
 
@@ -235,7 +296,7 @@ impl DecisionLog {
         };
         let event = Event::Answered {
             question: id.into(),
-            answer: answer.answer,
+            answer: answer.answer.clone(),
             because: answer.because.clone(),
             who: answer.who.clone(),
         };
@@ -257,18 +318,19 @@ impl DecisionLog {
         Asking::Refused
     }
 
-    /// Writes events. The error is `None` if the session is closed.
-    fn write(&self, events: Vec<Event>) -> Result<(), Option<SessionError>> {
+    /// Writes events. Returns their time. The error is `None` if the session is closed.
+    fn write(&self, events: Vec<Event>) -> Result<i64, Option<SessionError>> {
         let journal = self.journal.get().ok_or(None)?;
         let stamped = journal.record(events).ok_or(None)?.map_err(Some)?;
+        let at = stamped.first().map_or(0, |stamped| stamped.at);
         let changing = |stamped: &StampedEvent| !matches!(stamped.event, Event::Decided(_));
         lock(&self.recorded).extend(stamped.into_iter().filter(changing));
-        Ok(())
+        Ok(at)
     }
 
     /// Like [`Self::write`], with the error for a tool.
     fn record(&self, events: Vec<Event>) -> Result<(), RecordError> {
-        self.write(events).map_err(|error| match error {
+        self.write(events).map(|_| ()).map_err(|error| match error {
             None => RecordError {
                 reason: "the session is closed".to_owned(),
             },
@@ -325,20 +387,11 @@ fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
 
 /// Returns a digest of the call and of everything that a person is shown. Each part has its length
 /// before it, so that parts cannot run into each other.
-fn digest(work: &Work, request: &ApprovalRequest<'_>) -> Box<str> {
-    let decision = request.decision;
-    let rule = decision.rule.as_ref().map(rule_text);
+fn digest(work: &Work, shown: &[Option<&str>]) -> Box<str> {
     let input = work.input.to_string();
-    let parts = [
-        Some(&*work.tool),
-        Some(&*input),
-        Some(request.what),
-        Some(&*decision.reason),
-        rule.as_deref(),
-        request.skill,
-    ];
+    let call = [Some(&*work.tool), Some(&*input)];
     let mut hash = Sha256::new();
-    for part in parts {
+    for part in call.iter().chain(shown) {
         let part = part.unwrap_or_default();
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);

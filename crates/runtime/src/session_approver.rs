@@ -1,17 +1,22 @@
 //! Asks for approval in a session: questions are events, and an answer may come later.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prowess_agent::{QuestionAnswer, RecordedAnswer};
 use prowess_policy::ApprovalAnswer;
 use prowess_tools::{Settings, ToolContext, Unattended};
-use prowess_traits::{Answer, ApprovalReply, ApprovalRequest, Approver, Clock};
+use prowess_traits::{
+    Answer, ApprovalReply, ApprovalRequest, Approver, Clock, TextReply, TextRequest,
+};
 
 use crate::decision_log::{Asking, DecisionLog, recorded_answer};
 use crate::engine::Engine;
 
 /// The name of the place where the approver of the program asks.
 const TERMINAL: &str = "terminal";
+/// Stands for the person in an answer that says that none came in time.
+const DEADLINE: &str = "deadline";
 
 /// The approver of one session. It records each question before the approver of the program asks it,
 /// and uses answers that were given before or elsewhere.
@@ -55,8 +60,8 @@ impl Approver for SessionApprover {
         let id = match self.log.ask(question, self.agent.as_deref()) {
             Asking::Unrecorded => return self.inner.reply(question),
             Asking::Answered(answer) => return reply(answer),
-            Asking::Refused => return unavailable(),
-            Asking::Open(id) => id,
+            Asking::Refused | Asking::Expired { .. } => return unavailable(),
+            Asking::Open { id, .. } => id,
         };
         let given = self.inner.reply(question);
         if given.answer == ApprovalAnswer::Unavailable {
@@ -75,12 +80,88 @@ impl Approver for SessionApprover {
             .answered(&id, answer)
             .map_or_else(unavailable, reply)
     }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        let now = self.clock.now();
+        let (id, expires_at) = match self.log.ask_text(question, now) {
+            Asking::Unrecorded => return self.inner.ask_text(question),
+            Asking::Answered(answer) => return text_reply(answer),
+            Asking::Expired { id, at } => return self.expire(&id, at),
+            Asking::Refused => return TextReply::Unavailable,
+            Asking::Open { id, expires_at } => (id, expires_at),
+        };
+        let remaining = expires_at.map(|at| {
+            let left = u64::try_from(at.saturating_sub(now)).unwrap_or(0);
+            Duration::from_nanos(left)
+        });
+        let given = self.inner.ask_text(&TextRequest {
+            remaining,
+            ..*question
+        });
+        let at = self.clock.now();
+        let is_late = given == TextReply::Expired || expires_at.is_some_and(|until| at > until);
+        let (answer, because) = match given {
+            TextReply::Unavailable => {
+                if self.unattended == Unattended::Wait {
+                    self.log.wait_for([id]);
+                }
+                return TextReply::Unavailable;
+            }
+            _ if is_late => return self.expire(&id, expires_at.unwrap_or(at)),
+            TextReply::Given(texts) => (RecordedAnswer::Text(texts), None),
+            TextReply::Refused { because } => (RecordedAnswer::No, because),
+            TextReply::Expired => return TextReply::Expired,
+        };
+        self.record(&id, answer, because, TERMINAL, at)
+    }
+}
+
+impl SessionApprover {
+    /// Records that no answer came until the deadline, unless one did. An answer at that moment
+    /// either counts, or its sender is told.
+    fn expire(&self, id: &str, at: i64) -> TextReply {
+        self.record(id, RecordedAnswer::Unavailable, None, DEADLINE, at)
+    }
+
+    /// Records an answer, unless another one was first. Returns the one that counts.
+    fn record(
+        &self,
+        id: &str,
+        answer: RecordedAnswer,
+        because: Option<String>,
+        who: &str,
+        at: i64,
+    ) -> TextReply {
+        let answer = Answer {
+            answer,
+            because,
+            who: who.into(),
+            at,
+        };
+        let counts = self.log.answered(id, answer);
+        counts.map_or(TextReply::Unavailable, text_reply)
+    }
+}
+
+fn text_reply(answer: QuestionAnswer) -> TextReply {
+    match answer.answer {
+        RecordedAnswer::Text(texts) => TextReply::Given(texts),
+        RecordedAnswer::Unavailable => TextReply::Expired,
+        RecordedAnswer::No
+        | RecordedAnswer::Once
+        | RecordedAnswer::Session
+        | RecordedAnswer::Tool
+        | RecordedAnswer::Always => TextReply::Refused {
+            because: answer.because,
+        },
+    }
 }
 
 fn reply(answer: QuestionAnswer) -> ApprovalReply {
     ApprovalReply {
         answer: match answer.answer {
-            RecordedAnswer::No => ApprovalAnswer::No,
+            // A text allows nothing.
+            RecordedAnswer::No | RecordedAnswer::Text(_) => ApprovalAnswer::No,
             RecordedAnswer::Unavailable => ApprovalAnswer::Unavailable,
             RecordedAnswer::Once => ApprovalAnswer::Once,
             RecordedAnswer::Session => ApprovalAnswer::Session,

@@ -388,6 +388,7 @@ pub(crate) fn confine_as(profile: &AgentProfile, tools: &mut Toolset, context: &
     if profile.read_only {
         retain_read_only(tools, context);
     }
+    agent_profile::add_given(profile, tools, context);
 }
 
 /// Keeps the tools that change nothing.

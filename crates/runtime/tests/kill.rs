@@ -13,8 +13,9 @@
 //! A third session needs approval for a command of a sub-run, and no user is there. It waits, the
 //! parent of the test answers, and another child continues it. It is killed once at every event and at
 //! random moments, before and after the answer; the outcome is always the same. The same is done with
-//! a team, whose orchestrator calls two workers, one of which needs approval, and with a mission: a
-//! router, an iterator over two items whose agents need approval, and a last task.
+//! a team, whose orchestrator calls two workers, one of which needs approval, with a mission: a router,
+//! an iterator over two items whose agents need approval, and a last task; and with a session that asks
+//! for a text, which the model gets exactly once.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -52,7 +53,7 @@ use prowess_runtime::{
 };
 use prowess_spec::ReadFault;
 use prowess_store::SqliteSessions;
-use prowess_tools::{AgentLibrary, Tool, UserAgentsOnly};
+use prowess_tools::{AgentLibrary, AskHuman, Tool, UserAgentsOnly};
 use prowess_traits::{Answer, AnswerOutcome, Model, QuestionQuery, SessionStore};
 use serde_json::{Value, json};
 
@@ -71,6 +72,8 @@ const AT_ONCE: usize = 4;
 const ASKING_KILLS: usize = 60;
 /// Number of kills of teams, at random moments.
 const TEAM_KILLS: usize = 200;
+/// Number of kills of sessions that ask for a text, at random moments.
+const TEXT_KILLS: usize = 60;
 /// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
 /// Deadline of each of the tests, which take less than a minute on two cores.
@@ -87,6 +90,8 @@ const TEAM: &str = "PROWESS_KILL_TEAM";
 const MISSION: &str = "PROWESS_KILL_MISSION";
 /// Number of kills of missions, at random moments.
 const MISSION_KILLS: usize = 200;
+/// Set if the session asks for a text.
+const TEXT: &str = "PROWESS_KILL_TEXT";
 /// The skill to run, instead of the session of the other tests.
 const SKILL: &str = "PROWESS_KILL_SKILL";
 
@@ -98,6 +103,7 @@ prowess_test::tests! {
     at_every_event_around_a_question at_random_moments_around_a_question
     team_at_every_event team_at_random_moments
     mission_at_every_event mission_at_random_moments
+    text_question_at_every_event text_question_at_random_moments
 }
 
 fn main() -> ExitCode {
@@ -136,6 +142,9 @@ fn decide(request: &Request) -> Act {
     }
     if conversation(request).starts_with("Write the line below") {
         return decide_asking(request);
+    }
+    if conversation(request).starts_with("Ask for the colour") {
+        return decide_text(request);
     }
     let mut inputs: BTreeMap<&str, &Value> = BTreeMap::new();
     let mut state: BTreeMap<String, bool> = BTreeMap::new();
@@ -220,6 +229,17 @@ fn decide_asking(request: &Request) -> Act {
         }
         Some(last) if &*last.name == "read" && !last.text.contains("below") => load("below"),
         Some(_) => says("done"),
+    }
+}
+
+/// Decides the next step of a session that asks for a text.
+fn decide_text(request: &Request) -> Act {
+    match request.messages.iter().flat_map(Message::results).last() {
+        None => call("ask_human", json!({ "question": "Which colour?" })),
+        Some(last) => {
+            assert_eq!(last.text, "The user answered:\nblue");
+            says("done")
+        }
     }
 }
 
@@ -471,6 +491,10 @@ fn child(folder: PathBuf) {
     }
     let mission = std::env::var_os(MISSION).is_some();
     parts.settings.is_model_chosen |= mission;
+    let asks_for_text = std::env::var_os(TEXT).is_some();
+    if asks_for_text {
+        parts.services.tools.push(Arc::new(AskHuman));
+    }
     let engine = Engine::new(parts).unwrap();
     if mission {
         wait(run_mission(&engine));
@@ -491,7 +515,9 @@ fn child(folder: PathBuf) {
             Err(_) => Session::start(&engine, "kill").await.unwrap(),
         };
         if session.run().messages().is_empty() {
-            let task = if team {
+            let task = if asks_for_text {
+                "Ask for the colour."
+            } else if team {
                 "Lead the team."
             } else if asks {
                 "Write the line below."
@@ -523,6 +549,8 @@ struct Place {
     team: bool,
     /// `true` if a mission runs.
     mission: bool,
+    /// `true` if the session asks for a text.
+    text: bool,
 }
 
 impl Place {
@@ -538,6 +566,7 @@ impl Place {
             asks: false,
             team: false,
             mission: false,
+            text: false,
         }
     }
 
@@ -546,6 +575,14 @@ impl Place {
         Self {
             asks: true,
             ..Self::new()
+        }
+    }
+
+    /// Creates a world whose session asks for a text.
+    fn text() -> Self {
+        Self {
+            text: true,
+            ..Self::asking()
         }
     }
 
@@ -608,6 +645,9 @@ impl Place {
         }
         if self.mission {
             command.env(MISSION, "1");
+        }
+        if self.text {
+            command.env(TEXT, "1");
         }
         command.spawn().unwrap()
     }
@@ -702,8 +742,9 @@ impl Place {
         };
         let open = store.questions(&query).unwrap();
         for asked in &open {
+            let text = || RecordedAnswer::Text(vec!["blue".into()]);
             let answer = Answer {
-                answer: RecordedAnswer::Once,
+                answer: asked.text().map_or(RecordedAnswer::Once, |_| text()),
                 because: None,
                 who: "ada".into(),
                 at: 1,
@@ -763,6 +804,64 @@ impl Place {
         assert!(times <= answered, "{times} lines with {answered} answers");
         asked
     }
+}
+
+impl Place {
+    /// Checks the final state of a session that asked for a text: one question, one answer, and one
+    /// result.
+    fn check_text(&self) {
+        self.check_store();
+        assert!(self.is_done());
+        let events = self.store().events(self.session.as_ref().unwrap()).unwrap();
+        let count = |wanted: fn(&Event) -> bool| {
+            let found = events.iter().filter(|stamped| wanted(&stamped.event));
+            found.count()
+        };
+        assert_eq!(count(|event| matches!(event, Event::Questioned(_))), 1);
+        assert_eq!(count(|event| matches!(event, Event::Answered { .. })), 1);
+        assert_eq!(count(|event| matches!(event, Event::CallEnded { .. })), 1);
+        assert_eq!(self.answer(), 0, "no question is left");
+    }
+}
+
+/// Kills a session that asks for a text once at each event, before and after the answer.
+fn text_question_at_every_event() {
+    let mut killed = 0;
+    for event in 1.. {
+        let mut place = Place::text();
+        if !kill_asking_at(&mut place, event) {
+            place.check_text();
+            break;
+        }
+        killed = event;
+        place.check_store();
+        place.finish_asking();
+        place.check_text();
+    }
+    println!("text_question_at_every_event: {killed} kills");
+    assert!(killed > 10, "{killed} events");
+}
+
+/// Kills sessions that ask for a text at random moments, and answers between the kills.
+fn text_question_at_random_moments() {
+    let mut random = Random(0x7E87);
+    let mut kills = 0;
+    while kills < TEXT_KILLS {
+        let mut place = Place::text();
+        while !place.is_done() && kills < TEXT_KILLS {
+            if kill_after(&mut place, random.below(12), random.below(DELAY)) {
+                kills += 1;
+            }
+            place.check_store();
+            // An answer may come at any time, also while no process runs.
+            if random.below(2) == 0 {
+                place.answer();
+            }
+        }
+        place.finish_asking();
+        place.check_text();
+    }
+    println!("text_question_at_random_moments: {kills} kills");
 }
 
 /// Kills a session that asks at its n-th event, whichever process writes it. Returns `false` if it has

@@ -2,7 +2,7 @@
 
 use prowess_agent::{EndingKind, Event, Question, StampedEvent};
 use prowess_diag::suggest::nearest;
-use prowess_traits::{Answer, AnswerOutcome, QuestionState, SessionError};
+use prowess_traits::{Answer, AnswerOutcome, QuestionState, SessionError, StoredQuestion};
 
 use crate::ids;
 
@@ -33,7 +33,7 @@ pub(crate) fn change(event: &StampedEvent) -> Option<InboxChange<'_>> {
             who,
         } => {
             let answer = Answer {
-                answer: *answer,
+                answer: answer.clone(),
                 because: because.clone(),
                 who: who.clone(),
                 at: event.at,
@@ -80,9 +80,12 @@ pub(crate) fn state(answer: Option<Answer>, gone: Option<Box<str>>) -> QuestionS
     }
 }
 
-/// Returns the effect of an answer to a question in this state.
-pub(crate) fn outcome(state: QuestionState) -> AnswerOutcome {
-    match state {
+/// Returns the effect of an answer that is given at this time.
+pub(crate) fn outcome(stored: StoredQuestion, now: i64) -> AnswerOutcome {
+    match stored.state {
+        QuestionState::Open if stored.asked.is_expired(now) => AnswerOutcome::Gone {
+            why: "its deadline passed".into(),
+        },
         QuestionState::Open => AnswerOutcome::Stored,
         QuestionState::Answered(answer) => AnswerOutcome::AlreadyAnswered(answer),
         QuestionState::Gone { why } => AnswerOutcome::Gone { why },

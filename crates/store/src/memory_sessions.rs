@@ -267,13 +267,13 @@ impl SessionStore for MemorySessions {
             state.questions_starting(id, |_| true),
             state.latest_questions(),
         );
-        let mut questions = state.questions.iter_mut();
-        let Some(kept) = questions.find(|kept| *kept.question.id == *id) else {
+        let mut questions = state.questions.iter();
+        let Some(at) = questions.position(|kept| *kept.question.id == *id) else {
             return Err(inbox::missing(id, starting, &latest));
         };
-        let outcome = inbox::outcome(inbox::state(kept.answer.clone(), kept.gone.clone()));
+        let outcome = inbox::outcome(state.stored(&state.questions[at]), answer.at);
         if outcome == AnswerOutcome::Stored {
-            kept.answer = Some(answer.clone());
+            state.questions[at].answer = Some(answer.clone());
         }
         Ok(outcome)
     }

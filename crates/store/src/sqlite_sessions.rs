@@ -4,6 +4,7 @@
 //! row of `events` for each event. Both change in one transaction, which is on disk when it
 //! returns.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -436,7 +437,7 @@ impl SessionStore for SqliteSessions {
                 let (_, starting, latest) = question_candidates(transaction, id)?;
                 return Ok(Err(inbox::missing(id, starting, &latest)));
             };
-            let outcome = inbox::outcome(stored.state);
+            let outcome = inbox::outcome(stored, answer.at);
             if outcome == AnswerOutcome::Stored {
                 put_answer(transaction, id, answer, None)?;
             }
@@ -515,7 +516,12 @@ fn put_answer(
         who,
         at,
     } = answer;
-    let row = params![id, answer.as_str(), because, who, at, session];
+    // It was encoded as a part of the event before, or is a list of texts.
+    let answer = match answer {
+        RecordedAnswer::Text(_) => serde_json::to_string(answer).unwrap_or_default().into(),
+        answer => Cow::Borrowed(answer.as_str()),
+    };
+    let row = params![id, answer, because, who, at, session];
     transaction.execute(sql::ANSWER_QUESTION, row)?;
     Ok(())
 }
@@ -557,7 +563,11 @@ fn read_question(
         project: text(row, 2).unwrap_or_default(),
         at: integer(row, 3).unwrap_or(0),
     };
-    let answer = text(row, 4).and_then(|word| RecordedAnswer::parse(&word));
+    let read = |stored: Box<str>| {
+        let word = RecordedAnswer::parse(&stored);
+        word.or_else(|| serde_json::from_str(&stored).ok())
+    };
+    let answer = text(row, 4).and_then(read);
     let answer = answer.map(|answer| Answer {
         answer,
         because: text(row, 5).map(Into::into),

@@ -8,6 +8,7 @@
 mod activate;
 mod agent_library;
 mod agent_permissions;
+mod ask_human;
 mod command_output;
 mod context;
 pub mod files;
@@ -34,6 +35,7 @@ pub use activate::{
 };
 pub use agent_library::{AgentFileTrust, AgentLibrary, FoundAgent, UserAgentsOnly};
 pub use agent_permissions::AgentPermissions;
+pub use ask_human::AskHuman;
 pub use command_output::looks_denied;
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,

@@ -32,6 +32,8 @@ pub const GLOB: &str = "glob";
 pub const GREP: &str = "grep";
 /// Fetches a URL.
 pub const HTTP_GET: &str = "http_get";
+/// Asks a person. Only agents that are given it by name have it.
+pub const ASK_HUMAN: &str = "ask_human";
 
 /// Returns the names that rules and `allowed-tools` use for one of our tools.
 pub fn rule_names(tool: &str) -> &'static [&'static str] {
@@ -43,6 +45,7 @@ pub fn rule_names(tool: &str) -> &'static [&'static str] {
         GLOB => &["Glob", "LS"],
         GREP => &["Grep"],
         HTTP_GET => &["WebFetch"],
+        ASK_HUMAN => &["AskUserQuestion"],
         LOAD_SKILL | SKILL | UNLOAD_SKILL | LIST_SKILLS | SEARCH_SKILLS => &["Skill"],
         // One tool with two names: a rule about either applies to both.
         LOAD_SKILL_RESOURCE | LOAD_SKILL_RESOURCES => &[LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES],

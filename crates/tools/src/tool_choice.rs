@@ -4,7 +4,8 @@ use prowess_flow::Selection;
 use prowess_spec::wildcard::like;
 
 use crate::names::{
-    self, BASH, EDIT, GLOB, GREP, HTTP_GET, LOAD_SKILL, READ, RUN_COMMAND_LINE, SKILL, WRITE,
+    self, ASK_HUMAN, BASH, EDIT, GLOB, GREP, HTTP_GET, LOAD_SKILL, READ, RUN_COMMAND_LINE, SKILL,
+    WRITE,
 };
 
 /// The tools of an agent.
@@ -93,6 +94,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
             "search",
         ],
     ),
+    (ASK_HUMAN, &["human.ask", "builtins.human.ask"]),
 ];
 
 /// Names of tools for starting agents, which a session has for other reasons.
@@ -129,22 +131,33 @@ pub fn selected_tools(
         };
         in_list && !banned
     };
-    let selected: Vec<Box<str>> = known
+    let mut selected: Vec<Box<str>> = known
         .iter()
         .filter(|tool| is_selected(tool))
         .cloned()
         .collect();
+    let is_all = selected.len() == known.len();
+    let asks = only.is_some_and(|only| only.iter().any(|name| asks_people(name)));
+    let asks = asks
+        && !tools
+            .without
+            .iter()
+            .any(|name| selects(name, ASK_HUMAN, known));
+    if asks && selected.iter().all(|tool| **tool != *ASK_HUMAN) {
+        selected.push(ASK_HUMAN.into());
+    }
     let listed = only.into_iter().flatten();
     let is_missing = |name: &str| {
         let base = base(name);
         !AGENT_TOOLS.contains(&base)
             && !base.contains('*')
+            && !asks_people(name)
             && !known.iter().any(|tool| selects(name, tool, known))
     };
     let mut missing: Vec<Box<str>> = listed.filter(|name| is_missing(name)).cloned().collect();
     missing.dedup();
     SelectedTools {
-        tools: (selected.len() < known.len()).then_some(selected),
+        tools: (asks || !is_all).then_some(selected),
         missing,
     }
 }
@@ -153,6 +166,12 @@ pub fn selected_tools(
 pub fn bans_skills(tools: &Selection) -> bool {
     let is_banned = |tool: &str| tools.without.iter().any(|name| selects(name, tool, &[]));
     is_banned(LOAD_SKILL) || is_banned(SKILL)
+}
+
+/// Returns `true` if a name gives the tool that asks a person. It must be named: it is in no list of
+/// all tools, and no pattern selects it.
+fn asks_people(name: &str) -> bool {
+    !name.contains('*') && selects(name, ASK_HUMAN, &[])
 }
 
 /// Returns the server of an MCP tool.
@@ -308,6 +327,30 @@ mod tests {
             without: vec![name.into()],
         };
         assert!(bans_skills(&without("Skill")) && !bans_skills(&without("Bash")));
+    }
+
+    #[test]
+    fn asking_people_must_be_named() {
+        let all: Vec<&str> = vec!["read", "ask_human"];
+        for name in [
+            "ask_human",
+            "human.ask",
+            "builtins.human.ask",
+            "AskUserQuestion",
+        ] {
+            let (tools, missing) = choose(Some(&["Read", name]), &[]);
+            let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
+            assert_eq!((tools, missing.len()), (all.clone(), 0), "{name}");
+            let (tools, _) = choose(Some(&[name]), &[name]);
+            assert!(tools.is_empty(), "{name}");
+        }
+        for only in [None, Some(&["*"][..]), Some(&["ask_*"]), Some(&["human"])] {
+            let (tools, _) = choose(only, &[]);
+            assert!(tools.iter().all(|tool| **tool != *ASK_HUMAN), "{only:?}");
+        }
+        // Beside all other tools.
+        let (tools, _) = choose(Some(&["*", "human.ask"]), &[]);
+        assert_eq!(tools.len(), known().len() + 1);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Approval by a person.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
+use prowess_agent::TextQuestion;
 use prowess_policy::{ApprovalAnswer, Decision, GateAction};
 
 /// Asks a person for approval.
@@ -18,6 +20,43 @@ pub trait Approver: Send + Sync + Debug {
             because: None,
         }
     }
+
+    /// Asks for a text or a choice and waits for the answer. Returns [`TextReply::Unavailable`] if no
+    /// user is present, or if the approver cannot ask for texts.
+    fn ask_text(&self, _question: &TextRequest<'_>) -> TextReply {
+        TextReply::Unavailable
+    }
+}
+
+/// A request for a text or a choice.
+#[derive(Clone, Copy, Debug)]
+pub struct TextRequest<'a> {
+    /// The question.
+    pub what: &'a str,
+    /// The choices and what else belongs to the question.
+    pub details: &'a TextQuestion,
+    /// The agent that asks.
+    pub agent: Option<&'a str>,
+    /// The skill that asks.
+    pub skill: Option<&'a str>,
+    /// The time that is left for an answer. `None` for no limit.
+    pub remaining: Option<Duration>,
+}
+
+/// An answer to a [`TextRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextReply {
+    /// The text, or the texts of the choices, as [`TextQuestion::read`] returns them.
+    Given(Vec<String>),
+    /// The person does not answer.
+    Refused {
+        /// The reason that the person gave.
+        because: Option<String>,
+    },
+    /// The deadline passed.
+    Expired,
+    /// No person is available.
+    Unavailable,
 }
 
 /// An answer with its reason.

@@ -18,7 +18,7 @@ pub mod watch;
 
 pub use approve::{
     ApprovalReply, ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordError,
-    RecordedDecision,
+    RecordedDecision, TextReply, TextRequest,
 };
 pub use clock::Clock;
 pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};

@@ -4,7 +4,9 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use prowess_agent::{EndingKind, Question, RecordedAnswer, StampedEvent};
+use prowess_agent::{
+    EndingKind, Question, QuestionKind, RecordedAnswer, StampedEvent, TextQuestion,
+};
 
 /// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -74,8 +76,8 @@ pub trait SessionStore: Send + Sync + Debug {
     /// the one that is open, if it is only one.
     fn question(&self, id: &str) -> Result<StoredQuestion, SessionError>;
 
-    /// Answers a question, by its id. The first answer counts; a later one changes nothing. Needs no
-    /// lease.
+    /// Answers a question, by its id. The first answer counts; a later one changes nothing, and so
+    /// does one whose time is after the deadline of the question. Needs no lease.
     fn answer(&self, id: &str, answer: &Answer) -> Result<AnswerOutcome, SessionError>;
 }
 
@@ -133,6 +135,27 @@ pub struct OpenQuestion {
     pub project: Box<str>,
     /// The time of the question, in nanoseconds since 1970.
     pub at: i64,
+}
+
+impl OpenQuestion {
+    /// Returns the choices and what else belongs to the question, if it needs a text or a choice.
+    pub fn text(&self) -> Option<&TextQuestion> {
+        match &self.question.kind {
+            QuestionKind::Text(details) => Some(details),
+            _ => None,
+        }
+    }
+
+    /// Returns the time at which its deadline passes, in nanoseconds since 1970. `None` without a
+    /// deadline.
+    pub fn expires_at(&self) -> Option<i64> {
+        self.text()?.expires_at(self.at)
+    }
+
+    /// Returns `true` if an answer at this time is too late.
+    pub fn is_expired(&self, now: i64) -> bool {
+        self.expires_at().is_some_and(|deadline| now > deadline)
+    }
 }
 
 /// A question with its state.

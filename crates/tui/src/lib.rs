@@ -6,6 +6,7 @@ pub mod chat;
 pub mod hints;
 pub mod mission_output;
 pub mod run_output;
+pub mod text_prompt;
 mod theme;
 pub mod transcript;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use prowess::agent::{Delta, Ending, Event, StampedEvent, ToolCall};
+use prowess::agent::{Delta, Ending, Event, RecordedAnswer, StampedEvent, ToolCall};
 use prowess::{Update, Watcher};
 use prowess_diag::wording::shorten;
 use prowess_diag::{sanitize, theme};
@@ -174,11 +174,19 @@ impl State {
                 }
             }
             Event::Decided(decided) => {
-                if let Some(answer) = decided.answer {
+                if let Some(answer) = &decided.answer {
                     let what = shorten(&decided.what, 500);
                     let text = format!("{what} — {}", answer.as_str());
                     self.line(depth, theme::WARNING, "asked", &text);
                 }
+            }
+            Event::Answered {
+                answer: RecordedAnswer::Text(texts),
+                who,
+                ..
+            } => {
+                let text = shorten(&crate::chat::given(texts, who), 500);
+                self.line(depth, theme::GOOD, "answered", &text);
             }
             Event::Compacted { .. } => {
                 self.line(
@@ -223,6 +231,7 @@ pub fn summary(call: &ToolCall) -> String {
         "pattern",
         "url",
         "query",
+        "question",
         "name",
     ]
     .iter()

@@ -2,7 +2,8 @@
 
 use prowess::agent::{
     DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, Question,
-    RecordedAnswer, RecordedVerdict, SkillHint, SkillListing, StampedEvent, TokenUsage,
+    QuestionKind, RecordedAnswer, RecordedVerdict, SkillHint, SkillListing, StampedEvent,
+    TokenUsage,
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
@@ -146,7 +147,7 @@ pub(crate) fn why_lines(events: &[StampedEvent], turn: u32) -> Vec<(&'static str
                 who,
             } => say(
                 "answer",
-                answer_line(question, *answer, because.as_deref(), who),
+                answer_line(question, answer, because.as_deref(), who),
             ),
             Event::CallEnded {
                 result,
@@ -310,7 +311,7 @@ impl Page {
                 answer,
                 because,
                 who,
-            } => self.line(2, &answer_line(question, *answer, because.as_deref(), who)),
+            } => self.line(2, &answer_line(question, answer, because.as_deref(), who)),
             Event::HookFired { skill, .. } => {
                 self.line(2, &format!("a one-time hook of {} ran", clean(skill)));
             }
@@ -552,7 +553,7 @@ fn decision(decided: &DecisionRecord) -> String {
     if let Some(rule) = &decided.rule {
         text.push_str(&format!(" (rule {})", tick(clean(rule))));
     }
-    if let Some(answer) = decided.answer {
+    if let Some(answer) = &decided.answer {
         let said = match answer {
             RecordedAnswer::No | RecordedAnswer::Unavailable => "denied it".to_owned(),
             other => format!("allowed it {}", answered(other)),
@@ -568,12 +569,35 @@ fn decision(decided: &DecisionRecord) -> String {
 fn asked(question: &Question) -> String {
     let what = tick(shorten(&clean(&question.what), SHORT_LINE));
     let reason = shorten(&clean(&question.reason), SHORT_LINE);
-    format!("question {}: {what}: {reason}", clean(&question.id))
+    let mut text = format!("question {}: {what}: {reason}", clean(&question.id));
+    if let QuestionKind::Text(details) = &question.kind {
+        if !details.choices.is_empty() {
+            let choices = details.choices.iter().map(|choice| tick(clean(choice)));
+            let choices = choices.collect::<Vec<_>>().join(", ");
+            let which = if details.several { "some" } else { "one" };
+            let choices = shorten(&choices, SHORT_LINE);
+            text.push_str(&format!("; {which} of {choices}"));
+        }
+        if let Some(seconds) = details.deadline_seconds {
+            text.push_str(&format!("; within {seconds} s"));
+        }
+    }
+    text
 }
 
 /// Returns the answer to a question in one line.
-fn answer_line(id: &str, answer: RecordedAnswer, because: Option<&str>, who: &str) -> String {
-    let said = if answer.allows() { "yes" } else { "no" };
+fn answer_line(id: &str, answer: &RecordedAnswer, because: Option<&str>, who: &str) -> String {
+    let said = match answer {
+        RecordedAnswer::Unavailable => {
+            return format!("question {} was not answered in time", clean(id));
+        }
+        RecordedAnswer::Text(texts) => {
+            let texts = texts.iter().map(|text| clean(text));
+            shorten(&texts.collect::<Vec<_>>().join(", "), SHORT_LINE)
+        }
+        answer if answer.allows() => "yes".to_owned(),
+        _ => "no".to_owned(),
+    };
     let mut text = format!("{} answered question {}: {said}", clean(who), clean(id));
     if let Some(because) = because {
         text.push_str(&format!(

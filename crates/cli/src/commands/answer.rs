@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap_complete::ArgValueCandidates;
-use prowess::agent::RecordedAnswer;
+use prowess::agent::{RecordedAnswer, TextQuestion};
 use prowess::store::SystemClock;
-use prowess::traits::{Answer, AnswerOutcome, Clock, SessionError, SessionStore, StoredQuestion};
-use prowess_diag::{sanitize, wording};
+use prowess::traits::{
+    Answer, AnswerOutcome, Clock, OpenQuestion, SessionError, SessionStore, StoredQuestion,
+};
+use prowess_diag::{review, sanitize, wording};
+use prowess_tui::text_prompt;
 use serde_json::json;
 
 use crate::args::GlobalArgs;
@@ -21,26 +24,32 @@ use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 
 /// Maximum length of a reason in bytes.
 const MAX_REASON: usize = 4_096;
-/// Maximum length of an action in a line of output, in characters.
+/// Maximum length of an action or answer in a line of output, in characters.
 const MAX_SHOWN: usize = 200;
+/// Maximum length of a choice in a hint, in characters.
+const MAX_CHOICE: usize = 40;
 
 /// Arguments of `answer`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Answer a question that a session waits for\n\nThe answer is stored, and the session continues here, in its project, with your own configuration. The first answer counts. `yes` allows exactly the action that the question shows, once.",
+    about = "Answer a question that a session waits for\n\nThe answer is stored, and the session continues here, in its project, with your own configuration. The first answer counts. `yes` allows exactly the action that the question shows, once. A question that needs a text takes the text, and one with choices takes the number or the text of a choice; `prowess questions` shows them.",
     after_help = "\
 Examples:
   prowess answer 7k2m9x4p-1 yes --model echo           allow it, and continue
-  prowess answer 7k2m9x4p-1 no --because 'not now' --no-continue"
+  prowess answer 7k2m9x4p-1 no --because 'not now' --no-continue
+  prowess answer 4c8w3t6h-1 'The blue one' --model echo"
 )]
 pub(crate) struct AnswerArgs {
     /// Question id, or a prefix of it
     #[arg(value_name = "ID", add = ArgValueCandidates::new(completions::question_ids))]
     pub id: String,
-    /// Answer: `yes` or `no`
-    #[arg(value_name = "ANSWER")]
-    pub answer: String,
-    /// Reason, which the model is told if the answer is `no`
+    /// Answer: `yes` or `no`, a text, or choices (can be repeated, or have commas between them)
+    #[arg(value_name = "ANSWER", required_unless_present = "decline")]
+    pub answer: Vec<String>,
+    /// Do not answer a question that needs a text; the model is told
+    #[arg(long, conflicts_with = "answer")]
+    pub decline: bool,
+    /// Reason, which the model is told if the answer is `no` or `--decline`
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
     /// Store the answer, but do not continue the session here
@@ -64,7 +73,6 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let answer = parse(args)?;
     let Some(store) = questions::store(environment) else {
         return Err(
             Failure::new("sessions are not stored, so there are no questions")
@@ -74,6 +82,7 @@ pub(crate) fn run(
     let found = store.question(&args.id);
     let StoredQuestion { asked, .. } = found.map_err(|error| failure(&error.into()))?;
     let id = &asked.question.id;
+    let answer = parse(args, &asked)?;
     let place = (!args.no_continue).then(|| place(&asked.project, environment));
     let place = place.transpose()?;
     let answer = Answer {
@@ -88,7 +97,10 @@ pub(crate) fn run(
         AnswerOutcome::AlreadyAnswered(first) => return Err(too_late(id, &first)),
         AnswerOutcome::Gone { why } => {
             let failure = Failure::new(format!("question `{id}` needs no answer any more"));
-            return Err(failure.cause(sanitize::line(&why)).exit(Exit::No));
+            let failure = failure.cause(sanitize::line(&why)).exit(Exit::No);
+            let is_late = asked.is_expired(answer.at);
+            let hint = format!("continue with `prowess session resume {}`", asked.root);
+            return Err(if is_late { failure.hint(hint) } else { failure });
         }
     }
     tell(args, &asked.question.what, id, &answer, printer)?;
@@ -128,17 +140,31 @@ pub(crate) fn run(
     session::resume(&resume, setup, printer)
 }
 
-fn parse(args: &AnswerArgs) -> Result<RecordedAnswer, Failure> {
+/// Reads the answer. An answer that does not fit the question is refused before anything is stored.
+fn parse(args: &AnswerArgs, asked: &OpenQuestion) -> Result<RecordedAnswer, Failure> {
     let because = args.because.as_deref().unwrap_or_default();
     if because.len() > MAX_REASON {
         let text = format!("the reason is too long: at most {MAX_REASON} bytes");
         return Err(Failure::new(text));
     }
-    match &*args.answer.to_lowercase() {
+    if args.decline {
+        return Ok(RecordedAnswer::No);
+    }
+    if let Some(details) = asked.text() {
+        return details
+            .read(&args.answer)
+            .map(RecordedAnswer::Text)
+            .map_err(|fault| {
+                let text = format!("invalid answer: {}", text_prompt::explain(&fault));
+                Failure::new(text).hint(how_to_answer(asked, details))
+            });
+    }
+    let given = args.answer.join(" ");
+    match &*given.to_lowercase() {
         "yes" | "y" => Ok(RecordedAnswer::Once),
         "no" | "n" => Ok(RecordedAnswer::No),
         _ => {
-            let answer = sanitize::line(&args.answer);
+            let answer = wording::shorten(&sanitize::line(&given), MAX_SHOWN);
             let text = format!(
                 "invalid answer {}: expected `yes` or `no`",
                 wording::tick(answer)
@@ -146,6 +172,21 @@ fn parse(args: &AnswerArgs) -> Result<RecordedAnswer, Failure> {
             Err(Failure::new(text).hint("to give a reason, use `no --because TEXT`"))
         }
     }
+}
+
+/// Says what to type, with the choices.
+fn how_to_answer(asked: &OpenQuestion, details: &TextQuestion) -> String {
+    let choices = details.choices.iter().enumerate();
+    let choices = choices.map(|(at, choice)| {
+        let choice = wording::shorten(&review::line(choice), MAX_CHOICE);
+        format!("{} ({choice})", at + 1)
+    });
+    let choices = wording::either(choices);
+    let next = questions::next_step(asked, i64::MIN);
+    if choices.is_empty() {
+        return next;
+    }
+    format!("{next}: {choices}")
 }
 
 /// Returns the project of the session, in which it continues.
@@ -166,9 +207,13 @@ fn place(project: &str, environment: &Environment) -> Result<PathBuf, Failure> {
 }
 
 fn too_late(id: &str, first: &Answer) -> Failure {
+    if first.answer == RecordedAnswer::Unavailable {
+        let failure = Failure::new(format!("question `{id}` needs no answer any more"));
+        return failure.cause("its deadline passed").exit(Exit::No);
+    }
     let mut text = format!(
         "question `{id}` was answered already: {}, by {}, {} UTC",
-        word(first.answer),
+        shown(&first.answer),
         sanitize::line(&first.who),
         when(first.at)
     );
@@ -178,8 +223,15 @@ fn too_late(id: &str, first: &Answer) -> Failure {
     Failure::new(text).exit(Exit::No)
 }
 
-fn word(answer: RecordedAnswer) -> &'static str {
-    if answer.allows() { "yes" } else { "no" }
+/// Returns an answer in one line.
+fn shown(answer: &RecordedAnswer) -> String {
+    match answer {
+        RecordedAnswer::Text(texts) => {
+            wording::shorten(&sanitize::line(&texts.join(", ")), MAX_SHOWN)
+        }
+        answer if answer.allows() => "yes".to_owned(),
+        _ => "no".to_owned(),
+    }
 }
 
 fn tell(
@@ -189,20 +241,39 @@ fn tell(
     answer: &Answer,
     printer: &Printer,
 ) -> Result<(), Failure> {
+    let texts = match &answer.answer {
+        RecordedAnswer::Text(texts) => Some(texts),
+        _ => None,
+    };
     if args.json {
+        let word = match texts {
+            Some(_) => "text",
+            None if answer.answer.allows() => "yes",
+            None => "no",
+        };
         let line = json!({
             "schema": "prowess.answer/1",
             "type": "answer",
             "question": id,
-            "answer": word(answer.answer),
+            "answer": word,
+            "texts": texts,
             "because": answer.because,
             "who": answer.who,
             "at": answer.at,
         });
         return printer.verbatim(format!("{line}\n").as_bytes());
     }
+    if texts.is_some() {
+        printer.status(&format!(
+            "Answered question {id}: {}",
+            shown(&answer.answer)
+        ));
+        return Ok(());
+    }
     let said = if answer.answer.allows() {
         "Allowed"
+    } else if args.decline {
+        "Declined"
     } else {
         "Denied"
     };

@@ -1,8 +1,9 @@
 //! `prowess questions`
 
-use prowess::store::SqliteSessions;
-use prowess::traits::{OpenQuestion, QuestionQuery, SessionStore};
+use prowess::store::{SqliteSessions, SystemClock};
+use prowess::traits::{Clock, OpenQuestion, QuestionQuery, SessionStore};
 use prowess_diag::{review, sanitize, wording};
+use prowess_tui::text_prompt;
 use serde_json::{Value, json};
 
 use crate::commands::run::failure;
@@ -17,7 +18,7 @@ const MAX_LISTED: usize = 1_000;
 /// Arguments of `questions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "List the questions that sessions wait for\n\nA session without a terminal that needs approval stores its question and ends with exit code 6. `prowess answer` answers it, from any process and at any time; the session continues then.",
+    about = "List the questions that sessions wait for\n\nA session without a terminal that needs approval, or an answer from a person, stores its question and ends with exit code 6. `prowess answer` answers it, from any process and at any time; the session continues then.",
     after_help = "\
 Examples:
   prowess questions                     list questions of this project
@@ -55,7 +56,9 @@ pub(crate) fn run(
         printer.status(&format!("No open questions{more}"));
         return Ok(Exit::Done);
     }
-    let texts: Vec<String> = asked.iter().map(|asked| text(asked, args.all)).collect();
+    let now = SystemClock.now();
+    let text = |asked| text(asked, args.all, now);
+    let texts: Vec<String> = asked.iter().map(text).collect();
     printer.answer(&texts.join("\n"))?;
     Ok(Exit::Done)
 }
@@ -81,7 +84,7 @@ pub(crate) fn store(environment: &Environment) -> Option<SqliteSessions> {
     environment.store_file().map(SqliteSessions::new)
 }
 
-fn text(asked: &OpenQuestion, with_project: bool) -> String {
+fn text(asked: &OpenQuestion, with_project: bool, now: i64) -> String {
     let OpenQuestion {
         question,
         root,
@@ -103,17 +106,59 @@ fn text(asked: &OpenQuestion, with_project: bool) -> String {
     for line in sanitize::block(&question.what).lines() {
         text.push_str(&format!("    {line}\n"));
     }
-    text.push_str(&format!("  {}\n", review::line(&question.reason)));
+    if let Some(details) = asked.text() {
+        if let Some(context) = &details.context {
+            for line in review::text(context).lines() {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        text.push_str(&text_prompt::choices(details));
+    } else {
+        text.push_str(&format!("  {}\n", review::line(&question.reason)));
+    }
+    text.push_str(&format!("  {}\n", next_step(asked, now)));
     text
+}
+
+/// Returns the command that answers a question, or that continues its session if it is too late.
+pub(crate) fn next_step(asked: &OpenQuestion, now: i64) -> String {
+    let id = sanitize::line(&asked.question.id);
+    let Some(details) = asked.text() else {
+        return format!("answer it with `prowess answer {id} yes` or `prowess answer {id} no`");
+    };
+    if asked.is_expired(now) {
+        let root = &asked.root;
+        let seconds = details.deadline_seconds.unwrap_or_default();
+        return format!(
+            "no answer came within {seconds} s; continue with `prowess session resume {root}`"
+        );
+    }
+    let (answer, what) = match (details.choices.is_empty(), details.several) {
+        (true, _) => ("TEXT", "a text"),
+        (false, false) => ("1", "the number or the text of a choice"),
+        (false, true) => ("1,2", "numbers or texts of choices"),
+    };
+    let until = asked
+        .expires_at()
+        .map(|at| format!(", until {} UTC", when(at)));
+    let until = until.unwrap_or_default();
+    format!("answer it with `prowess answer {id} {answer}` ({what}){until}")
 }
 
 /// Returns a question as JSON.
 pub(crate) fn describe(asked: &OpenQuestion) -> Value {
     let question = &asked.question;
+    let details = asked.text();
     json!({
         "id": question.id,
-        "kind": question.kind,
+        "kind": if details.is_some() { "text" } else { "approval" },
         "what": question.what,
+        "summary": details.and_then(|details| details.summary.as_deref()),
+        "context": details.and_then(|details| details.context.as_deref()),
+        "choices": details.map_or(&[][..], |details| &details.choices),
+        "several": details.is_some_and(|details| details.several),
+        "deadline_seconds": details.and_then(|details| details.deadline_seconds),
+        "expires_at": asked.expires_at(),
         "reason": question.reason,
         "skill": question.skill,
         "agent": question.agent,

@@ -9,7 +9,9 @@ use anstyle::AnsiColor;
 use clap_complete::ArgValueCandidates;
 use prowess::LookupRefusal;
 use prowess::agent::StampedEvent;
+use prowess::store::SystemClock;
 use prowess::tools::ActivationError;
+use prowess::traits::{Clock, SessionStore};
 use prowess::{
     Audience, CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime,
     RuntimeError, Update, Watcher, open,
@@ -20,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
-use crate::commands::completions;
+use crate::commands::{completions, questions};
 use crate::env::Environment;
 use crate::permissions;
 use crate::runtime_setup::{self, ModelArgs, Setup, WaitArgs, arguments};
@@ -168,7 +170,8 @@ pub(crate) fn run(
             }
         };
         let finished = done.map_err(|error| failure(&error))?;
-        print(&finished, schema.is_some(), args.json, printer)
+        let sessions = runtime.engine().sessions();
+        print(&finished, schema.is_some(), args.json, &**sessions, printer)
     })
 }
 
@@ -259,6 +262,7 @@ pub(crate) fn print(
     finished: &FinishedRun,
     typed: bool,
     json: bool,
+    sessions: &dyn SessionStore,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     if json {
@@ -303,13 +307,17 @@ pub(crate) fn print(
         }
         Ending::Waiting { questions } => {
             for id in questions {
-                printer.note(
-                    &format!("waiting for an answer to question {id}"),
-                    &format!(
+                // Without the question, it is one about an action.
+                let asked = sessions.question(id).ok().map(|stored| stored.asked);
+                let text = asked.filter(|asked| asked.text().is_some());
+                let hint = text.map(|asked| questions::next_step(&asked, SystemClock.now()));
+                let hint = hint.unwrap_or_else(|| {
+                    format!(
                         "answer it with `prowess answer {id} yes` or `prowess answer {id} no`; \
                          commands write files only with `--edits`"
-                    ),
-                );
+                    )
+                });
+                printer.note(&format!("waiting for an answer to question {id}"), &hint);
             }
         }
         Ending::Failed { kind, message } => {

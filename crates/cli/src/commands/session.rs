@@ -438,7 +438,8 @@ pub(crate) fn resume(
             text: session.run().answer(),
             spent: *session.spent(),
         };
-        print(&finished, typed, args.json, printer)
+        let sessions = runtime.engine().sessions();
+        print(&finished, typed, args.json, &**sessions, printer)
     })
 }
 

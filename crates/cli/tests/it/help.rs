@@ -183,10 +183,14 @@ fn every_example_works() {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let world = prepared();
             // The id in the help is replaced by the one of a question.
-            let id = (command == "answer").then(|| crate::questions::wait(&world));
-            let with_id = |word: String| match &id {
-                Some(id) => word.replace("7k2m9x4p-1", id),
-                None => word,
+            let id = match example.get(2).map(String::as_str) {
+                Some("7k2m9x4p-1") => crate::questions::wait(&world),
+                Some("4c8w3t6h-1") => crate::text_questions::wait_for_text(&world),
+                _ => String::new(),
+            };
+            let with_id = |word: String| match &*word {
+                "7k2m9x4p-1" | "4c8w3t6h-1" => id.clone(),
+                _ => word,
             };
             let example: Vec<String> = example.into_iter().map(with_id).collect();
             let output = world.run(&example[1..]);

@@ -58,6 +58,7 @@ mod starting_prompt;
 mod stats;
 mod telemetry;
 mod terminal;
+mod text_questions;
 mod tool;
 mod tools_of_skills;
 mod trust;

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prowess_agent::TextQuestion;
 use prowess_diag::review;
 use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::ToolContext;
-use prowess_traits::{ApprovalRequest, Approver};
+use prowess_traits::{ApprovalRequest, Approver, TextReply, TextRequest};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ServerRequest,
 };
@@ -23,9 +24,20 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A pending question.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    text: String,
-    answer: oneshot::Sender<ApprovalAnswer>,
+pub(crate) enum Asked {
+    /// An action needs approval.
+    Approval {
+        text: String,
+        answer: oneshot::Sender<ApprovalAnswer>,
+    },
+    /// A text or a choice is needed.
+    Text {
+        text: String,
+        details: Box<TextQuestion>,
+        /// The time that is left for an answer.
+        remaining: Option<Duration>,
+        answer: oneshot::Sender<TextReply>,
+    },
 }
 
 /// Sends questions to the task that can ask them.
@@ -50,11 +62,41 @@ impl Approver for Asker {
         }
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
-        if self.sender.blocking_send(Asked { text, answer }).is_err() {
+        let asked = Asked::Approval { text, answer };
+        if self.sender.blocking_send(asked).is_err() {
             return ApprovalAnswer::Unavailable;
         }
         wait.blocking_recv().unwrap_or(ApprovalAnswer::Unavailable)
     }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        let (answer, wait) = oneshot::channel();
+        let asked = Asked::Text {
+            text: text_of(question),
+            details: Box::new(question.details.clone()),
+            remaining: question.remaining,
+            answer,
+        };
+        if self.sender.blocking_send(asked).is_err() {
+            return TextReply::Unavailable;
+        }
+        wait.blocking_recv().unwrap_or(TextReply::Unavailable)
+    }
+}
+
+/// Formats a question that needs a text. The question is last, so that no line of it can pass for
+/// another part.
+fn text_of(question: &TextRequest<'_>) -> String {
+    let mut text = match (question.agent, question.skill) {
+        (Some(agent), _) => format!("Agent {} asks.\n", review::line(agent)),
+        (None, Some(skill)) => format!("Skill {} asks.\n", review::line(skill)),
+        (None, None) => "The model asks.\n".to_owned(),
+    };
+    if let Some(context) = &question.details.context {
+        text.push_str(&format!("{}\n", review::text(context)));
+    }
+    text.push_str(&review::text(question.what));
+    text
 }
 
 /// Formats a question for the user. The action is last: it may have several lines, and none of them
@@ -128,16 +170,41 @@ pub(crate) async fn working<T: Send + 'static>(
 
 /// Asks one question. Everything but an explicit approval counts as a denial.
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
-    let answer = elicit(context, asked.text)
-        .await
-        .unwrap_or(ApprovalAnswer::Unavailable);
     // Ignore send errors: the asking thread may have ended.
-    let _ = asked.answer.send(answer);
+    match asked {
+        Asked::Approval { text, answer } => {
+            let content = elicit(context, form(text), PATIENCE).await;
+            let content = content.and_then(|(_, content)| read_answer(&content?));
+            let _ = answer.send(content.unwrap_or(ApprovalAnswer::Unavailable));
+        }
+        Asked::Text {
+            text,
+            details,
+            remaining,
+            answer,
+        } => {
+            let patience = remaining.map_or(PATIENCE, |remaining| remaining.min(PATIENCE));
+            let content = elicit(context, text_form(text, &details), patience).await;
+            let is_late = remaining.is_some_and(|remaining| remaining <= PATIENCE);
+            let _ = answer.send(match content {
+                Some((ElicitationAction::Accept, content)) => read_texts(&details, content),
+                Some((ElicitationAction::Decline, _)) => TextReply::Refused { because: None },
+                // Without a reply until the deadline.
+                None if is_late && !context.ct.is_cancelled() => TextReply::Expired,
+                Some(_) | None => TextReply::Unavailable,
+            });
+        }
+    }
 }
 
-async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<ApprovalAnswer> {
-    let request = ServerRequest::ElicitRequest(form(message)?);
-    let options = PeerRequestOptions::with_timeout(PATIENCE);
+/// Sends a form. Returns what the user did, and the content; `None` without a reply.
+async fn elicit(
+    context: &RequestContext<RoleServer>,
+    form: Option<ElicitRequest>,
+    patience: Duration,
+) -> Option<(ElicitationAction, Option<Value>)> {
+    let request = ServerRequest::ElicitRequest(form?);
+    let options = PeerRequestOptions::with_timeout(patience);
     let sent = tokio::select! {
         sent = context.peer.send_request_with_option(request, options) => sent.ok()?,
         () = context.ct.cancelled() => return None,
@@ -149,24 +216,53 @@ async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option
     let ClientResult::ElicitResult(result) = response else {
         return None;
     };
-    if result.action != ElicitationAction::Accept {
-        return None;
+    let is_accepted = result.action == ElicitationAction::Accept;
+    let content = result.content.filter(|_| is_accepted);
+    Some((result.action, content))
+}
+
+/// Returns the form for a text or a choice. Several choices are typed, because not all clients
+/// support lists.
+fn text_form(mut message: String, details: &TextQuestion) -> Option<ElicitRequest> {
+    let mut answer = json!({ "type": "string", "title": "Answer" });
+    if details.choices.is_empty() {
+        answer["minLength"] = json!(1);
+        answer["maxLength"] = json!(TextQuestion::MAX_ANSWER);
+    } else if details.several {
+        for (at, choice) in details.choices.iter().enumerate() {
+            message.push_str(&format!("\n{}  {}", at + 1, review::line(choice)));
+        }
+        answer["description"] = json!("Numbers or texts of choices, with commas between them");
+    } else {
+        answer["enum"] = json!(details.choices);
     }
-    read_answer(&result.content?)
+    request(message, &answer)
+}
+
+/// Reads the answer of a form for a text or a choice. An answer that does not fit counts as none.
+fn read_texts(details: &TextQuestion, content: Option<Value>) -> TextReply {
+    let content = content.unwrap_or_default();
+    let given = content.get("answer").and_then(Value::as_str);
+    let texts = given.and_then(|given| details.read(&[given]).ok());
+    texts.map_or(TextReply::Unavailable, TextReply::Given)
 }
 
 /// Returns the form shown to the user.
 pub(crate) fn form(message: String) -> Option<ElicitRequest> {
+    let answer = json!({
+        "type": "string",
+        "title": "Answer",
+        "enum": ["no", "once", "session"],
+        "enumNames": ["No", "Yes, once", "Yes, for this session"],
+    });
+    request(message, &answer)
+}
+
+/// Returns a form with one field.
+fn request(message: String, answer: &Value) -> Option<ElicitRequest> {
     let schema = json!({
         "type": "object",
-        "properties": {
-            "answer": {
-                "type": "string",
-                "title": "Answer",
-                "enum": ["no", "once", "session"],
-                "enumNames": ["No", "Yes, once", "Yes, for this session"],
-            },
-        },
+        "properties": { "answer": answer },
         "required": ["answer"],
     });
     let requested_schema = serde_json::from_value(schema).ok()?;

@@ -40,7 +40,7 @@ fn user_is_asked_once_and_answer_is_recorded() {
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "{decided:?}");
     assert_eq!(
-        (decided[0].verdict, decided[0].answer),
+        (decided[0].verdict, decided[0].answer.clone()),
         (RecordedVerdict::Ask, Some(RecordedAnswer::Once))
     );
     assert_eq!(decided[0].what, "mkdir made");
@@ -57,7 +57,7 @@ fn missing_approver_denies_with_reason() {
     assert!(text.contains("The user can change this:"), "{text}");
     let decided = decisions(&engine, &id);
     assert_eq!(
-        (decided[0].verdict, decided[0].answer),
+        (decided[0].verdict, decided[0].answer.clone()),
         (RecordedVerdict::Ask, Some(RecordedAnswer::Unavailable))
     );
 }
@@ -122,7 +122,7 @@ fn denied_by_rule_is_recorded_without_prompt() {
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "a refusal is a decision: {decided:?}");
     assert_eq!(
-        (decided[0].verdict, decided[0].answer),
+        (decided[0].verdict, decided[0].answer.clone()),
         (RecordedVerdict::Deny, None)
     );
     assert!(

@@ -12,7 +12,8 @@
 use prowess_agent::{
     DecisionRecord, Ending, EndingKind, Event, HintResult, HintedSkill, Message, MessagePart,
     MessageRole, ParentSession, Question, QuestionKind, RecordedAnswer, RecordedVerdict, RunLimits,
-    SkillHint, SkillListing, StampedEvent, Started, TokenUsage, ToolCall, ToolResult, VERSION,
+    SkillHint, SkillListing, StampedEvent, Started, TextQuestion, TokenUsage, ToolCall, ToolResult,
+    VERSION,
 };
 use prowess_traits::{
     Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, QuestionState,
@@ -55,6 +56,9 @@ macro_rules! session_conformance {
             waiting_session_keeps_its_question,
             changed_question_replaces_the_open_one,
             answer_in_the_record_counts_in_the_inbox,
+            first_text_answer_counts,
+            answer_after_the_deadline_does_not_count,
+            question_of_older_version_is_read,
             question_is_found_by_prefix,
             questions_are_removed_with_their_session,
             question_of_sub_run_names_the_root,
@@ -150,6 +154,28 @@ pub fn question(id: &str, call: Option<&str>) -> Question {
         skill: None,
         agent: None,
         kind: QuestionKind::Approval,
+    }
+}
+
+/// Returns a question that needs a choice.
+fn text_question(id: &str, call: Option<&str>, deadline_seconds: Option<u64>) -> Question {
+    let details = TextQuestion {
+        summary: Some("the colour".into()),
+        context: Some("for the „page“".into()),
+        choices: vec!["red".into(), "blue\u{1b}".into()],
+        several: true,
+        deadline_seconds,
+    };
+    Question {
+        kind: QuestionKind::Text(Box::new(details)),
+        ..question(id, call)
+    }
+}
+
+fn text(texts: &[&str], who: &str, at: i64) -> Answer {
+    Answer {
+        answer: RecordedAnswer::Text(texts.iter().map(ToString::to_string).collect()),
+        ..yes(who, at)
     }
 }
 
@@ -344,6 +370,13 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             question: "q1".into(),
             answer: RecordedAnswer::No,
             because: Some("not on a Friday".into()),
+            who: "ada".into(),
+        },
+        Event::Questioned(Box::new(text_question("q2", None, Some(60)))),
+        Event::Answered {
+            question: "q2".into(),
+            answer: RecordedAnswer::Text(vec!["rot\u{1b}\n„ü“".into(), String::new()]),
+            because: None,
             who: "ada".into(),
         },
         Event::Ended {
@@ -975,6 +1008,114 @@ pub fn answer_in_the_record_counts_in_the_inbox(store: &dyn SessionStore) {
     };
     store.append(&other, &[foreign]).expect("appends");
     assert_eq!(state(store, "q2"), QuestionState::Open);
+}
+
+pub fn first_text_answer_counts(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let asks = |id: &str, call: &str| StampedEvent {
+        at: 2,
+        event: Event::Questioned(Box::new(text_question(id, Some(call), None))),
+    };
+    store
+        .append(
+            &lease,
+            &[asks("q1", "c1"), asks("q2", "c2"), asks("q3", "c3")],
+        )
+        .expect("appends");
+    assert_eq!(
+        asked(store, None)[0].question,
+        text_question("q1", Some("c1"), None)
+    );
+    let first = text(&["blue\u{1b}", "no", "\"red\", 'x'\n"], "ada", 3);
+    assert_eq!(
+        store.answer("q1", &first).expect("stores"),
+        AnswerOutcome::Stored
+    );
+    for later in [text(&["red"], "bob", 4), first.clone(), yes("bob", 5)] {
+        let second = store.answer("q1", &later).expect("is told");
+        assert_eq!(second, AnswerOutcome::AlreadyAnswered(first.clone()));
+    }
+    assert_eq!(state(store, "q1"), QuestionState::Answered(first.clone()));
+    // Texts that look like the words of an approval stay texts.
+    for (id, words) in [("q2", &["no"][..]), ("q3", &["once", "\"no\""])] {
+        let answer = text(words, "ada", 6);
+        let stored = store.answer(id, &answer).expect("stores");
+        assert_eq!(stored, AnswerOutcome::Stored);
+        assert_eq!(state(store, id), QuestionState::Answered(answer));
+    }
+    // The answer is reported after its call ended, too.
+    store
+        .append(&lease, &[call_ended("c1", 9)])
+        .expect("appends");
+    let late = store
+        .answer("q1", &text(&["red"], "bob", 10))
+        .expect("is told");
+    assert_eq!(late, AnswerOutcome::AlreadyAnswered(first));
+}
+
+pub fn answer_after_the_deadline_does_not_count(store: &dyn SessionStore) {
+    const SECOND: i64 = 1_000_000_000;
+    let lease = create(store, "p", None, 1);
+    let asked_at = 5 * SECOND;
+    for (id, call, seconds) in [
+        ("q1", "c1", Some(60)),
+        ("q2", "c2", Some(60)),
+        ("q3", "c3", None),
+        ("q4", "c4", Some(u64::MAX)),
+    ] {
+        let event = Event::Questioned(Box::new(text_question(id, Some(call), seconds)));
+        let event = StampedEvent {
+            at: asked_at,
+            event,
+        };
+        store.append(&lease, &[event]).expect("appends");
+    }
+    let (last, late) = (asked_at + 60 * SECOND, asked_at + 60 * SECOND + 1);
+    let gone = store.answer("q1", &text(&["red"], "ada", late));
+    let AnswerOutcome::Gone { why } = gone.expect("is told") else {
+        panic!("it is too late")
+    };
+    assert!(why.contains("deadline"), "{why}");
+    // Nothing was stored: the session decides what it does without an answer.
+    assert_eq!(state(store, "q1"), QuestionState::Open);
+    assert!(asked(store, None)[0].is_expired(late));
+    let in_time = text(&["red"], "ada", last);
+    for id in ["q2", "q1"] {
+        let stored = store.answer(id, &in_time).expect("stores");
+        assert_eq!(stored, AnswerOutcome::Stored);
+    }
+    let second = store.answer("q2", &text(&["red"], "bob", late));
+    assert_eq!(
+        second.expect("is told"),
+        AnswerOutcome::AlreadyAnswered(in_time)
+    );
+    for id in ["q3", "q4"] {
+        let stored = store.answer(id, &text(&["red"], "ada", i64::MAX - 1));
+        assert_eq!(stored.expect("stores"), AnswerOutcome::Stored, "{id}");
+    }
+}
+
+/// Records of the versions before questions had kinds.
+pub fn question_of_older_version_is_read(store: &dyn SessionStore) {
+    let lease = create(store, "p", None, 1);
+    let old = [
+        r#"{"at":2,"event":"questioned","id":"q1","call":"c1","digest":"d","what":"mkdir a","reason":"r"}"#,
+        r#"{"at":3,"event":"questioned","id":"q2","call":"c2","digest":"d","what":"mkdir b","reason":"r","kind":"approval"}"#,
+        r#"{"at":4,"event":"answered","question":"q2","answer":"once","who":"ada"}"#,
+    ];
+    let old = old.map(|text| serde_json::from_str::<StampedEvent>(text).expect("an event"));
+    store.append(&lease, &old).expect("appends");
+    assert_eq!(store.events(&lease.session).expect("events")[1..], old);
+    let open = asked(store, None);
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].question.kind, QuestionKind::Approval);
+    assert!(!open[0].is_expired(i64::MAX) && open[0].text().is_none());
+    assert_eq!(state(store, "q2"), QuestionState::Answered(yes("ada", 4)));
+    // What this version writes about an approval is what the older ones wrote.
+    let written = serde_json::to_value(&old[1]).expect("JSON");
+    assert_eq!(written["kind"], "approval");
+    let written = serde_json::to_value(&old[2]).expect("JSON");
+    assert_eq!(written["answer"], "once");
 }
 
 pub fn question_is_found_by_prefix(store: &dyn SessionStore) {

@@ -119,7 +119,7 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
             Some(line(Tone::Good, "loaded", &names))
         }
         Event::Decided(decided) => {
-            let answer = decided.answer?;
+            let answer = decided.answer.as_ref()?;
             // The call itself shows that it was denied.
             let denied = matches!(answer, RecordedAnswer::No | RecordedAnswer::Unavailable);
             if denied && decided.call.is_some() {
@@ -139,6 +139,11 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
                 ),
             })
         }
+        Event::Answered {
+            answer: RecordedAnswer::Text(texts),
+            who,
+            ..
+        } => Some(line(Tone::Good, "answered", &given(texts, who))),
         Event::Compacted { .. } => Some(line(
             Tone::Warning,
             "compacted",
@@ -178,14 +183,21 @@ fn ended(ending: &Ending) -> Option<DisplayEvent> {
     })
 }
 
+/// Describes an answer that is a text.
+pub(crate) fn given(texts: &[String], who: &str) -> String {
+    let who = if who == "terminal" { "you" } else { who };
+    format!("{} (by {who})", texts.join(", "))
+}
+
 /// Describes an answer.
-pub(crate) fn answered(answer: RecordedAnswer) -> &'static str {
+pub(crate) fn answered(answer: &RecordedAnswer) -> &'static str {
     match answer {
         RecordedAnswer::No | RecordedAnswer::Unavailable => "no",
         RecordedAnswer::Once => "once",
         RecordedAnswer::Session => "for this session",
         RecordedAnswer::Tool => "for this tool in this session",
         RecordedAnswer::Always => "always",
+        RecordedAnswer::Text(_) => "with a text",
     }
 }
 

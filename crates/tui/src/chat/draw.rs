@@ -300,11 +300,14 @@ type Place = (usize, usize);
 
 /// Returns the input, or the keys that answer a question.
 fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, Option<Place>) {
-    if let Some((_, armed)) = state.question() {
-        return (vec![keys(state.questions.len(), armed, width)], None);
-    }
-    let mark = Span::styled("› ", theme::USER);
-    let (rows, (row, column)) = state.editor.rows(width.saturating_sub(3));
+    let (mark, editor) = match state.question() {
+        Some((asked, armed)) if asked.text.is_none() => {
+            return (vec![keys(state.questions.len(), armed, width)], None);
+        }
+        Some(_) => (Span::styled("? ", theme::QUESTION), &state.answer),
+        None => (Span::styled("› ", theme::USER), &state.editor),
+    };
+    let (rows, (row, column)) = editor.rows(width.saturating_sub(3));
     let top = (row + 1).saturating_sub(most);
     let shown = rows
         .into_iter()

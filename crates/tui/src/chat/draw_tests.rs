@@ -14,7 +14,7 @@ use super::display::{DisplayEvent, Tone};
 use super::draw::{Cache, Drawn, draw};
 use super::item::{Body, View};
 use super::state::{ChatState, Facts, Message, Report};
-use super::state_tests::{event, plain, question, ready, send, type_in};
+use super::state_tests::{event, plain, question, ready, send, text_question, type_in};
 
 fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -127,6 +127,15 @@ fn open_question() {
     state.update(Message::Ask(question(1)));
     state.update(Message::Ask(question(2)));
     state.update(Message::Time(Duration::from_secs(2)));
+    insta::assert_snapshot!(pictures(&state));
+}
+
+#[test]
+fn open_text_question() {
+    let mut state = talk();
+    state.update(Message::Ask(text_question(1, &["red", "deep blue"])));
+    state.update(Message::Time(Duration::from_secs(2)));
+    type_in(&mut state, "2");
     insta::assert_snapshot!(pictures(&state));
 }
 

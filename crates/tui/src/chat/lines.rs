@@ -11,7 +11,7 @@ use super::item::{Body, CallState, Item, Kind, View};
 use super::markdown::markdown;
 use super::state::PendingQuestion;
 use super::wrap::{chop, cut, wrap};
-use crate::theme;
+use crate::{text_prompt, theme};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -116,9 +116,10 @@ fn call(
 /// Lays out a question: the action, its origin and the reason for asking.
 pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'static>> {
     let bar = Span::styled("▌ ", theme::WARNING);
-    let who = match &asked.skill {
-        Some(skill) => format!("Allow skill {skill} to do this?"),
-        None => "Allow the model to do this?".to_owned(),
+    let who = match (&asked.text, &asked.skill) {
+        (Some(text), _) => format!("{} asks:", text.asker),
+        (None, Some(skill)) => format!("Allow skill {skill} to do this?"),
+        (None, None) => "Allow the model to do this?".to_owned(),
     };
     let mut lines = vec![Line::default()];
     lines.extend(wrap(
@@ -131,6 +132,18 @@ pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'stati
     let inner = Span::styled("▌   ", theme::WARNING);
     for line in asked.what.lines() {
         lines.extend(chop(line, theme::BOLD, width, &inner, &inner));
+    }
+    if let Some(text) = &asked.text {
+        for line in asked.why.lines() {
+            lines.extend(chop(line, theme::PLAIN, width, &bar, &bar));
+        }
+        for line in text.choices.lines() {
+            lines.extend(chop(line, theme::PLAIN, width, &bar, &inner));
+        }
+        let what = text_prompt::instruction(&text.details).trim_end_matches(':');
+        let how = format!("{what} · Enter answers, Esc declines");
+        lines.extend(wrap(&[Span::styled(how, theme::DIM)], width, &bar, &bar));
+        return lines;
     }
     let why = [
         Span::styled("why: ", theme::DIM),

@@ -60,7 +60,7 @@ use screen::Screen;
 use session_task::{OrderResult, Work};
 use state::{Message, Report};
 
-pub(crate) use display::answered;
+pub(crate) use display::{answered, given};
 pub(crate) use lines::{money, took};
 
 /// The time for the current work to finish when the user quits.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ChatError;
 use prowess::agent::Delta;
 use prowess::policy::{ApprovalAnswer, Unattended};
-use prowess::traits::{ApprovalRequest, Approver};
+use prowess::traits::{ApprovalRequest, Approver, TextReply, TextRequest};
 use prowess::{CancellationToken, Ending, Pause, Update, Watcher};
 use prowess_diag::wording::shorten;
 use prowess_diag::{review, sanitize};
@@ -233,6 +233,16 @@ impl Approver for Plain {
             (Ok(0) | Err(_), _) => ApprovalAnswer::Unavailable,
             (Ok(_), _) => ApprovalAnswer::No,
         }
+    }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        if !self.person {
+            return TextReply::Unavailable;
+        }
+        // Waits while the user types a message.
+        let mut input = self.input();
+        let mut put = |text: &str| self.aside(text);
+        crate::text_prompt::ask_text(question, &mut input.0, &mut put)
     }
 }
 

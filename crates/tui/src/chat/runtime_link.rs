@@ -1,17 +1,18 @@
 //! The connection between the runtime and the chat: a watcher and an approver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess::policy::{ApprovalAnswer, Decision};
-use prowess::traits::{ApprovalRequest, Approver};
+use prowess::traits::{ApprovalRequest, Approver, TextReply, TextRequest};
 use prowess::{Update, Watcher};
 use prowess_diag::wording::{shorten, thousands};
 use prowess_diag::{review, sanitize};
 
 use super::display::{DisplayEvent, Tone, display_event};
-use super::state::{Message, PendingQuestion};
+use super::state::{Message, PendingQuestion, PendingText};
+use crate::text_prompt;
 
 /// The maximum number of queued messages. A sender waits while the queue is full.
 const MAX_WAITING: usize = 1_024;
@@ -22,6 +23,8 @@ pub(crate) enum Incoming {
     Message(Message),
     /// A question, and the channel for the answer.
     Ask(PendingQuestion, SyncSender<ApprovalAnswer>),
+    /// A question that needs a text, and the channel for the answer.
+    AskText(PendingQuestion, SyncSender<TextReply>),
     /// The session has stopped.
     Stop,
 }
@@ -119,6 +122,30 @@ impl Approver for Bridge {
         }
         answer.recv().unwrap_or(ApprovalAnswer::Unavailable)
     }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        if !self.live.load(Ordering::SeqCst) {
+            return TextReply::Unavailable;
+        }
+        let (sender, answer) = sync_channel(1);
+        let id = self.next.fetch_add(1, Ordering::SeqCst);
+        let asked = asked_text(id, question);
+        if self.sender.send(Incoming::AskText(asked, sender)).is_err() {
+            return TextReply::Unavailable;
+        }
+        let Some(remaining) = question.remaining else {
+            return answer.recv().unwrap_or(TextReply::Unavailable);
+        };
+        match answer.recv_timeout(remaining) {
+            Ok(reply) => reply,
+            Err(RecvTimeoutError::Timeout) => {
+                // Fails if the chat has ended.
+                let _ = self.sender.send(Incoming::Message(Message::Withdraw(id)));
+                TextReply::Expired
+            }
+            Err(RecvTimeoutError::Disconnected) => TextReply::Unavailable,
+        }
+    }
 }
 
 /// Returns the message for an action that is too long to be approved.
@@ -140,6 +167,24 @@ pub(crate) fn asked(id: u64, question: &ApprovalRequest<'_>) -> PendingQuestion 
         why: explain(question.decision),
         remedy: (question.decision.remedy.as_ref()).map(|remedy| line(&remedy.to_string())),
         skill: question.skill.map(line),
+        text: None,
+    }
+}
+
+/// Makes a question that needs a text safe for a terminal.
+fn asked_text(id: u64, question: &TextRequest<'_>) -> PendingQuestion {
+    let details = question.details;
+    PendingQuestion {
+        id,
+        what: review::text(question.what),
+        why: review::text(details.context.as_deref().unwrap_or_default()),
+        remedy: None,
+        skill: None,
+        text: Some(PendingText {
+            asker: text_prompt::asker(question),
+            choices: text_prompt::choices(details),
+            details: details.clone(),
+        }),
     }
 }
 

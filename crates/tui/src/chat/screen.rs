@@ -19,6 +19,7 @@ use crossterm::terminal::{
 use crossterm::{cursor, execute, queue};
 use prowess::CancellationToken;
 use prowess::policy::ApprovalAnswer;
+use prowess::traits::TextReply;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
@@ -73,6 +74,7 @@ impl Screen {
         let mut loop_ = Loop {
             state: ChatState::new(History::new(entries)),
             answers: HashMap::new(),
+            texts: HashMap::new(),
             orders,
             history,
             current,
@@ -91,6 +93,7 @@ impl Screen {
 struct Loop {
     state: ChatState,
     answers: HashMap<u64, SyncSender<ApprovalAnswer>>,
+    texts: HashMap<u64, SyncSender<TextReply>>,
     orders: Orders,
     history: Option<HistoryFile>,
     current: Arc<Mutex<CancellationToken>>,
@@ -159,7 +162,14 @@ impl Loop {
                 self.answers.insert(asked.id, answer);
                 Message::Ask(asked)
             }
+            Incoming::AskText(asked, answer) => {
+                self.texts.insert(asked.id, answer);
+                Message::Ask(asked)
+            }
         };
+        if let Message::Withdraw(id) = message {
+            self.texts.remove(&id);
+        }
         for effect in self.state.update(message) {
             match effect {
                 Effect::Leave => return true,
@@ -167,6 +177,11 @@ impl Loop {
                 Effect::Answer(id, answer) => {
                     if let Some(waits) = self.answers.remove(&id) {
                         let _ = waits.send(answer);
+                    }
+                }
+                Effect::AnswerText(id, reply) => {
+                    if let Some(waits) = self.texts.remove(&id) {
+                        let _ = waits.send(reply);
                     }
                 }
                 Effect::Remember(text) => {

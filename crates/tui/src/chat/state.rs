@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
-use prowess::agent::TokenUsage;
+use prowess::agent::{TextQuestion, TokenUsage};
 use prowess::policy::ApprovalAnswer;
+use prowess::traits::TextReply;
 
 use super::command::{self, Input, Order};
 use super::complete::{Name, Popup};
@@ -50,6 +51,8 @@ pub(crate) enum Message {
     },
     /// A question to the user.
     Ask(PendingQuestion),
+    /// A question that needs no answer any more.
+    Withdraw(u64),
     /// A report of the session.
     Report(Report),
 }
@@ -62,6 +65,19 @@ pub(crate) struct PendingQuestion {
     pub(crate) why: String,
     pub(crate) remedy: Option<String>,
     pub(crate) skill: Option<String>,
+    /// The parts of a question that needs a text or a choice.
+    pub(crate) text: Option<PendingText>,
+}
+
+/// The parts of a question that needs a text or a choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PendingText {
+    /// The agent that asks. Safe for a terminal.
+    pub(crate) asker: String,
+    /// The choices, with their numbers, one per line. Safe for a terminal.
+    pub(crate) choices: String,
+    /// The question as it was asked, which reads the answer. Not safe for a terminal.
+    pub(crate) details: TextQuestion,
 }
 
 /// A report of the session.
@@ -105,6 +121,7 @@ pub(crate) enum Effect {
     /// Cancel the current work.
     Cancel,
     Answer(u64, ApprovalAnswer),
+    AnswerText(u64, TextReply),
     /// Add a message to the history.
     Remember(String),
     Leave,
@@ -131,6 +148,8 @@ struct Drawn {
 pub(crate) struct ChatState {
     pub(crate) items: Items,
     pub(crate) editor: Editor,
+    /// The answer to a question that needs a text.
+    pub(crate) answer: Editor,
     pub(crate) history: History,
     pub(crate) popup: Option<Popup>,
     pub(crate) questions: VecDeque<(PendingQuestion, Duration)>,
@@ -172,14 +191,21 @@ impl ChatState {
             Message::Key(key) if key.kind != KeyEventKind::Release => return self.key(key),
             Message::Key(_) => {}
             Message::Paste(text) => {
-                let left_out = self.editor.insert(&text);
+                let is_answer = self.asks_for_text();
+                let left_out = if is_answer {
+                    self.answer.insert(&text)
+                } else {
+                    self.editor.insert(&text)
+                };
                 if left_out > 0 {
                     let what = prowess_diag::wording::count(left_out, "character");
                     self.say(format!(
                         "{what} left out: not printable, or the text is too long"
                     ));
                 }
-                self.typed();
+                if !is_answer {
+                    self.typed();
+                }
             }
             Message::Scroll(by) => self.scroll(by),
             Message::Drawn { total, height, top } => {
@@ -194,8 +220,9 @@ impl ChatState {
                 event,
             } => self.event(&session, depth, &event),
             Message::Ask(asked) if self.questions.len() >= MAX_QUESTIONS => {
-                return vec![Effect::Answer(asked.id, ApprovalAnswer::No)];
+                return vec![refusal(&asked)];
             }
+            Message::Withdraw(id) => self.withdraw(id),
             Message::Ask(asked) => {
                 self.questions.push_back((asked, self.now));
                 self.top = None;
@@ -216,6 +243,31 @@ impl ChatState {
         let (asked, since) = self.questions.front()?;
         let quiet = self.now.saturating_sub((*since).max(self.last_key));
         Some((asked, quiet >= ARMED))
+    }
+
+    /// Returns `true` if the open question needs a text.
+    pub(crate) fn asks_for_text(&self) -> bool {
+        let asked = self.questions.front();
+        asked.is_some_and(|(asked, _)| asked.text.is_some())
+    }
+
+    /// Drops a question.
+    fn withdraw(&mut self, id: u64) {
+        let is_open = self.questions.front().is_some_and(|(it, _)| it.id == id);
+        self.questions.retain(|(asked, _)| asked.id != id);
+        if is_open {
+            self.next_question();
+            self.say("the question has expired");
+        }
+    }
+
+    /// Shows the next question, which has not been read yet.
+    fn next_question(&mut self) {
+        self.answer.take();
+        if let Some((_, since)) = self.questions.front_mut() {
+            *since = self.now;
+        }
+        self.top = None;
     }
 
     /// Returns `true` if the screen changes without input.
@@ -347,5 +399,13 @@ impl ChatState {
             cancelled: false,
         });
         vec![Effect::Order(order)]
+    }
+}
+
+/// Returns the answer to a question that the user does not answer.
+fn refusal(asked: &PendingQuestion) -> Effect {
+    match asked.text {
+        Some(_) => Effect::AnswerText(asked.id, TextReply::Refused { because: None }),
+        None => Effect::Answer(asked.id, ApprovalAnswer::No),
     }
 }

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use prowess::agent::TokenUsage;
+use prowess::agent::{TextQuestion, TokenUsage};
 use prowess::policy::ApprovalAnswer;
+use prowess::traits::TextReply;
 
 use super::command::Order;
 use super::complete::Name;
 use super::display::{DisplayEvent, Tone};
 use super::history::History;
 use super::item::{CallState, Kind};
-use super::state::{ARMED, ChatState, Effect, Message, PendingQuestion, Report};
+use super::state::{ARMED, ChatState, Effect, Message, PendingQuestion, PendingText, Report};
 
 pub(super) fn ready() -> ChatState {
     let mut state = ChatState::new(History::new(["earlier".to_owned()]));
@@ -74,7 +75,72 @@ pub(super) fn question(id: u64) -> PendingQuestion {
         why: "a rule says ask (rule `Bash(kubectl:*)`, .agents/prowess.toml:14)".into(),
         remedy: Some("`--approve \"Bash(kubectl apply:*)\"` allows it for a run".into()),
         skill: Some("deploy".into()),
+        text: None,
     }
+}
+
+pub(super) fn text_question(id: u64, choices: &[&str]) -> PendingQuestion {
+    let details = TextQuestion {
+        choices: choices.iter().map(ToString::to_string).collect(),
+        ..TextQuestion::default()
+    };
+    PendingQuestion {
+        id,
+        what: "Which colour?".into(),
+        why: "It is for the page.".into(),
+        remedy: None,
+        skill: None,
+        text: Some(PendingText {
+            asker: "Agent `asker`".into(),
+            choices: crate::text_prompt::choices(&details),
+            details,
+        }),
+    }
+}
+
+#[test]
+fn text_is_answered_in_place() {
+    let mut state = ready();
+    send(&mut state, "go");
+    at(&mut state, 10_000);
+    type_in(&mut state, "my next mess");
+    state.update(Message::Ask(text_question(1, &["red", "blue"])));
+    type_in(&mut state, "age");
+    assert!(state.answer.is_empty(), "typed for the message");
+    assert_eq!(plain(&mut state, KeyCode::Enter), []);
+    at(&mut state, 11_000);
+    type_in(&mut state, "green");
+    assert_eq!(plain(&mut state, KeyCode::Enter), []);
+    let hint = state.hint().map(str::to_owned).unwrap_or_default();
+    assert!(hint.contains("`green` is not one of"), "{hint}");
+    for _ in 0..5 {
+        plain(&mut state, KeyCode::Backspace);
+    }
+    state.update(Message::Paste("2".into()));
+    let given = TextReply::Given(vec!["blue".into()]);
+    assert_eq!(
+        plain(&mut state, KeyCode::Enter),
+        [Effect::AnswerText(1, given)]
+    );
+    assert_eq!(state.editor.text(), "my next mess");
+    assert!(state.answer.is_empty() && state.questions.is_empty());
+}
+
+#[test]
+fn text_question_is_refused_or_withdrawn() {
+    let mut state = ready();
+    for id in 1..=4 {
+        state.update(Message::Ask(text_question(id, &[])));
+    }
+    at(&mut state, 5_000);
+    type_in(&mut state, "half");
+    let refused = |id| Effect::AnswerText(id, TextReply::Refused { because: None });
+    assert_eq!(plain(&mut state, KeyCode::Esc), [refused(1)]);
+    assert!(state.answer.is_empty());
+    assert_eq!(state.update(Message::Withdraw(3)), []);
+    assert_eq!(state.update(Message::Withdraw(2)), []);
+    assert_eq!(state.questions.len(), 1);
+    assert_eq!(control(&mut state, 'c'), [refused(4)]);
 }
 
 #[test]

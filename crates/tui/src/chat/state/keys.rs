@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use prowess::policy::ApprovalAnswer;
+use prowess::traits::TextReply;
 
 use super::super::command::{self, Input};
 use super::super::complete::Popup;
-use super::{ChatState, Effect, MAX_QUEUE};
+use super::{ChatState, Effect, MAX_QUEUE, refusal};
+use crate::text_prompt;
 
 /// The time within which a second Ctrl+C quits.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -22,6 +24,7 @@ impl ChatState {
         match key.code {
             KeyCode::PageUp => self.scroll(-self.page()),
             KeyCode::PageDown => self.scroll(self.page()),
+            _ if self.asks_for_text() => return self.answer_text(key),
             _ if !self.questions.is_empty() => return self.answer(key),
             KeyCode::Char('d') if control => {
                 if self.editor.is_empty() {
@@ -59,13 +62,15 @@ impl ChatState {
             let mut effects: Vec<Effect> = self
                 .questions
                 .drain(..)
-                .map(|(asked, _)| Effect::Answer(asked.id, ApprovalAnswer::No))
+                .map(|(asked, _)| refusal(&asked))
                 .collect();
+            self.answer.take();
             effects.push(Effect::Cancel);
             return effects;
         }
-        if !self.questions.is_empty() {
-            return self.settle(ApprovalAnswer::No);
+        if let Some((asked, _)) = self.questions.pop_front() {
+            self.next_question();
+            return vec![refusal(&asked)];
         }
         if self
             .leaving
@@ -119,12 +124,63 @@ impl ChatState {
         let Some((asked, _)) = self.questions.pop_front() else {
             return Vec::new();
         };
-        // The next question has not been read yet.
-        if let Some((_, since)) = self.questions.front_mut() {
-            *since = self.now;
-        }
-        self.top = None;
+        self.next_question();
         vec![Effect::Answer(asked.id, answer)]
+    }
+
+    /// Handles a key while a text or a choice is asked for. The message that the user was typing is
+    /// kept.
+    fn answer_text(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let armed = self.question().is_some_and(|(_, armed)| armed);
+        self.last_key = self.now;
+        if !armed && self.answer.is_empty() {
+            self.say("read the question before you answer it");
+            return Vec::new();
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let moved = KeyModifiers::ALT | KeyModifiers::SHIFT;
+        match key.code {
+            KeyCode::Esc => {
+                let refused = self.questions.pop_front().map(|(asked, _)| refusal(&asked));
+                self.next_question();
+                return refused.into_iter().collect();
+            }
+            KeyCode::Enter if !key.modifiers.intersects(moved) => return self.give_text(),
+            KeyCode::Up => self.scroll(-1),
+            KeyCode::Down => self.scroll(1),
+            KeyCode::Tab | KeyCode::BackTab => {}
+            // The history has messages, not answers.
+            KeyCode::Char('p' | 'n' | 'd') if control => {}
+            _ => {
+                std::mem::swap(&mut self.editor, &mut self.answer);
+                self.edit(key);
+                self.popup = None;
+                std::mem::swap(&mut self.editor, &mut self.answer);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Gives the typed answer, if it fits the question.
+    fn give_text(&mut self) -> Vec<Effect> {
+        let Some((asked, _)) = self.questions.front() else {
+            return Vec::new();
+        };
+        let Some(text) = &asked.text else {
+            return Vec::new();
+        };
+        match text.details.read(&[self.answer.text()]) {
+            Ok(texts) => {
+                let id = asked.id;
+                self.questions.pop_front();
+                self.next_question();
+                vec![Effect::AnswerText(id, TextReply::Given(texts))]
+            }
+            Err(fault) => {
+                self.say(text_prompt::explain(&fault));
+                Vec::new()
+            }
+        }
     }
 
     fn edit(&mut self, key: KeyEvent) -> Vec<Effect> {
