@@ -871,3 +871,57 @@ fn cancelled_run_stops_and_can_continue() {
     let resumed = lines(&world.run(&resume).expect(0).stdout);
     assert_eq!(resumed.last().unwrap()["outcome"], "submitted");
 }
+
+#[test]
+fn question_of_an_agent_parks_the_mission_until_a_text_answers_it() {
+    let world = mission("task \"a\" { objective = \"a\" }\ntask \"beside\" { objective = \"b\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let text = text.replace("\"Calm.\"", "\"Calm.\"\n  tools = [builtins.human.ask]");
+    world.file("mission.hcl", text);
+    trust(&world);
+    let (a, worker) = ("You direct task `a`", "You are agent `worker`");
+    let question = json!({ "question": "Which colour?", "choices": ["red", "blue"] });
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(
+                &[worker],
+                &["blue\"\n", "PAINTED"],
+                &[("ask_human", question)],
+            ),
+            calls(
+                &[a],
+                &["finished"],
+                &[("call_agent", json!({ "name": "worker", "task": "Paint." }))],
+            ),
+            done("a"),
+            done("beside"),
+        ],
+    );
+    let waiting = run(&world, &model, 6);
+    let result = waiting.last().unwrap();
+    // The task that does not need the answer went on.
+    assert_eq!(result["tasks"][1]["state"], "done");
+    assert_eq!(result["tasks"][0]["state"], "waiting");
+    let id = result["questions"][0]["id"].as_str().unwrap();
+    // Not a choice: nothing is stored.
+    world
+        .run(&["answer", id, "green", "--model", &model])
+        .expect(2);
+    let painted = script(
+        &world,
+        "b.jsonl",
+        &[
+            json!({ "when": [worker, "blue"], "text": "PAINTED blue", "repeat": true }),
+            done("a"),
+        ],
+    );
+    let answered = world
+        .run(&["answer", id, "blue", "--model", &painted, "--json"])
+        .expect(0);
+    let answered = lines(&answered.stdout);
+    assert_eq!(answered.last().unwrap()["outcome"], "submitted");
+    let all = serde_json::to_string(&answered).unwrap();
+    assert!(all.contains("PAINTED blue"), "{all}");
+}

@@ -11,7 +11,7 @@ use prowess_flow::mission::{
     AgentBlock, Commander, ContextLimits, DefinitionScope, Mission, MissionProject, ModelRef,
     SkillBlock, Task, ToolRef, Value,
 };
-use prowess_tools::Tool;
+use prowess_tools::{AskHuman, Tool};
 use prowess_traits::Model;
 
 use crate::agent_profile::PreparedAgent;
@@ -152,7 +152,13 @@ impl MissionCast {
     ) -> (Vec<Box<str>>, Vec<String>) {
         let (mut names, mut missing) = (Vec::new(), Vec::new());
         for reference in tools {
-            match services.tools(reference) {
+            let found = match reference {
+                ToolRef::BuiltIn(name) if &**name == "human.ask" => {
+                    Ok(vec![Arc::new(AskHuman) as Arc<dyn Tool>])
+                }
+                _ => services.tools(reference),
+            };
+            match found {
                 Ok(found) => {
                     for tool in found {
                         let name: Box<str> = tool.name().into();
