@@ -67,6 +67,13 @@ pub(crate) struct AgentStart {
 }
 
 impl Engine {
+    /// Prepares an agent that a user starts. Reads files.
+    fn prepare_user_agent(&self, name: &str) -> Result<PreparedAgent, RuntimeError> {
+        let agent = self.prepare_agent(name, Caller::default())?;
+        self.permit_user_agent(self.context(), name)?;
+        Ok(agent)
+    }
+
     /// Runs a task as an agent, in a session of its own.
     pub async fn run_agent(
         &self,
@@ -74,7 +81,7 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<FinishedRun, RuntimeError> {
         let (engine, name) = (self.clone(), run.agent.clone());
-        let agent = blocking(move || engine.prepare_agent(&name, Caller::default())).await??;
+        let agent = blocking(move || engine.prepare_user_agent(&name)).await??;
         let settings = self.settings();
         let limits = agent.budget;
         let start = AgentStart {
@@ -113,7 +120,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Self, RuntimeError> {
         let (shared, wanted) = (engine.clone(), name.to_owned());
-        let agent = blocking(move || shared.prepare_agent(&wanted, Caller::default())).await??;
+        let agent = blocking(move || shared.prepare_user_agent(&wanted)).await??;
         let (limits, set) = (agent.budget, engine.settings().budget);
         let start = AgentStart {
             title: one_line(title),
@@ -172,6 +179,7 @@ impl Session {
             let restricting = restricting.collect::<Result<Vec<_>, _>>()?;
             let outside = agent_profile::apply(&profile, &mut context);
             agents::restrict(&restricting, &mut context);
+            agents::restrict_tools(&shared, &restricting, &mut tools);
             agent_profile::confine(&profile, &mut tools, &context, depth);
             Ok::<_, RuntimeError>((context, tools, outside))
         })

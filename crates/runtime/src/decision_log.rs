@@ -41,6 +41,8 @@ pub(crate) struct Work {
     input: Value,
     /// The questions about it so far.
     questions: Vec<AskedQuestion>,
+    /// The digests of the questions that this attempt came to, to count equal ones.
+    reached: Vec<Box<str>>,
     /// The number of questions that the session has asked.
     asked: u32,
     /// `true` if questions are recorded: the work can be done again after the answer.
@@ -155,8 +157,14 @@ impl DecisionLog {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 
-    /// Records a question before it is asked, unless it was asked already.
-    pub(crate) fn ask(&self, request: &ApprovalRequest<'_>, agent: Option<&str>) -> Asking {
+    /// Records a question before it is asked, unless it was asked already. `acting` is the digest of
+    /// the skill that the session runs as.
+    pub(crate) fn ask(
+        &self,
+        request: &ApprovalRequest<'_>,
+        agent: Option<&str>,
+        acting: Option<&str>,
+    ) -> Asking {
         let mut work = lock(&self.work);
         if !work.waiting.is_empty() {
             return Asking::Refused;
@@ -164,7 +172,14 @@ impl DecisionLog {
         let Some(journal) = self.journal.get().filter(|_| work.is_repeatable) else {
             return Asking::Unrecorded;
         };
-        let digest = digest(&work, request);
+        let digest = digest(&work, request, acting);
+        // An answer is for one action: the second command with the same text is another question.
+        let earlier = work.reached.iter().filter(|one| **one == digest).count();
+        work.reached.push(digest.clone());
+        let digest = match earlier {
+            0 => digest,
+            earlier => format!("{digest} {}", earlier + 1).into(),
+        };
         let known = work
             .questions
             .iter()
@@ -323,9 +338,10 @@ fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
     })
 }
 
-/// Returns a digest of the call and of everything that a person is shown. Each part has its length
-/// before it, so that parts cannot run into each other.
-fn digest(work: &Work, request: &ApprovalRequest<'_>) -> Box<str> {
+/// Returns a digest of the call and of everything that a person is shown, and of the files of the
+/// skill that the session runs as. Each part has its length before it, so that parts cannot run into
+/// each other.
+fn digest(work: &Work, request: &ApprovalRequest<'_>, acting: Option<&str>) -> Box<str> {
     let decision = request.decision;
     let rule = decision.rule.as_ref().map(rule_text);
     let input = work.input.to_string();
@@ -336,6 +352,7 @@ fn digest(work: &Work, request: &ApprovalRequest<'_>) -> Box<str> {
         Some(&*decision.reason),
         rule.as_deref(),
         request.skill,
+        acting,
     ];
     let mut hash = Sha256::new();
     for part in parts {

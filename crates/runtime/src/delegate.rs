@@ -105,14 +105,11 @@ impl Session {
         let (engine, profile) = (self.engine.clone(), self.profile().cloned());
         let (name, depth) = (shown.clone(), self.journal.depth);
         let admitted = blocking(move || {
-            let qualified = match &target {
-                Target::Member(agent) => agent.rsplit(':').next().unwrap_or_default(),
-                Target::Spawned(_) => "",
-            };
-            let names: Vec<&str> = [&*name, qualified]
-                .into_iter()
-                .filter(|name| !name.is_empty())
-                .collect();
+            let mut names = vec![name];
+            names.extend(match &target {
+                Target::Member(agent) => engine.agent_names(agent),
+                Target::Spawned(agent) => vec![agent.profile.name.clone()],
+            });
             tools
                 .admit_agent(&context, &loaded, &asked.name, &asked.input, &names)
                 .map_err(|error| error.to_string())?;
@@ -167,7 +164,8 @@ impl Session {
         }
         let asked = match self.member_tool(&call.name) {
             Some(name) => name,
-            None => text("name").unwrap_or_default().trim().into(),
+            // As it is: rules about the arguments of the tool compare the same text.
+            None => text("name").unwrap_or_default().into(),
         };
         let found = profile.team.iter().find(|member| member.name == asked);
         let Some(member) = found else {

@@ -152,8 +152,12 @@ pub(crate) async fn run_in(
     }
     check_arguments(&snapshot, &sub.arguments)?;
     let (shared, read, above) = (engine.clone(), Arc::clone(&snapshot), sub.agents.clone());
+    let by_user = (sub.who == Audience::Person).then(|| context.derive());
     let (agents, runs_as) = blocking(move || {
         let agents = shared.agents_of(&read, &above)?;
+        if let (Some(context), Some(agent)) = (by_user, &read.effects.agent) {
+            shared.permit_user_agent(&context, agent)?;
+        }
         let runs_as = shared.agent_of_skill(&agents);
         Ok::<_, RuntimeError>((agents, runs_as))
     })
@@ -238,6 +242,7 @@ async fn begin(
         sub.tools.as_deref(),
         agents,
     );
+    agents::restrict_tools(engine, agents, &mut tools);
     let profile = combined(sub.agent.as_deref(), runs_as.as_ref());
     if let Some(profile) = &profile {
         confine_as(profile, &mut tools, &mut context);

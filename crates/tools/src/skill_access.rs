@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::files::path_guard::PathGuard;
 use crate::loaded::Loaded;
-use crate::names::{SUBMIT, rule_names};
+use crate::names::{AGENT_NAMES, SUBMIT, rule_names};
 use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, ToolErrorKind};
 
@@ -451,30 +451,41 @@ pub(crate) fn permit_tool(
         .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
-/// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
-/// rule requires it. Without a rule, agents may be started: the rules apply to what they do.
-pub(crate) fn permit_agent(
-    context: &ToolContext,
-    loaded: &Loaded,
-    names: &[&str],
-    task: &str,
-) -> Result<(), ToolError> {
+/// Returns the decision of the rules about an agent, `Agent` and `Agent(name)`, or `None` if no rule
+/// is about it. `names` are all names of the agent.
+pub fn agent_rules(context: &ToolContext, loaded: &Loaded, names: &[Box<str>]) -> Option<Decision> {
     let restrictions = loaded.restrictions();
     let actor = Actor::default().within(&restrictions);
-    let arguments: Vec<(&str, &str)> = names.iter().map(|name| ("name", *name)).collect();
-    // Claude Code's old name for the tool.
-    let decisions = ["Agent", "Task"].map(|name| {
+    let arguments: Vec<(&str, &str)> = names.iter().map(|name| ("name", &**name)).collect();
+    let gate = context.gate();
+    let decisions = AGENT_NAMES.iter().map(|name| {
         let action = GateAction::Tool {
             name,
             arguments: &arguments,
         };
-        context.gate().decide(&action, &actor)
+        gate.decide(&action, &actor)
     });
-    let ruled = decisions.into_iter().filter(|one| one.rule.is_some());
-    let Some(decision) = ruled.max_by_key(|decision| decision.verdict) else {
+    let ruled = decisions.filter(|one| one.rule.is_some());
+    let ruled = ruled.max_by_key(|decision| decision.verdict);
+    // It is unknown what an invalid rule was meant to stop.
+    ruled.or_else(|| gate.invalid_restriction(&actor))
+}
+
+/// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
+/// rule requires it. Without a rule, agents may be started: the rules apply to what they do.
+pub fn permit_agent(
+    context: &ToolContext,
+    loaded: &Loaded,
+    names: &[Box<str>],
+    task: &str,
+) -> Result<(), ToolError> {
+    let Some(decision) = agent_rules(context, loaded, names) else {
         return Ok(());
     };
-    let what = format!("Starting the agent {}", shown(names.first().unwrap_or(&"")));
+    let what = format!(
+        "Starting the agent {}",
+        names.first().map_or_else(String::new, |name| shown(name))
+    );
     let long = format!("{what}: {}", sanitize::line(task));
     let question = ApprovalRequest {
         what: &long,
