@@ -175,8 +175,7 @@ impl Session {
         agent_profile::add_owned(engine, &agent.profile, &mut tools);
         let (shared, profile, restricting) = (engine.clone(), agent.profile.clone(), names.clone());
         let (context, tools, outside) = blocking(move || {
-            let restricting = restricting.iter().map(|name| shared.agent(name));
-            let restricting = restricting.collect::<Result<Vec<_>, _>>()?;
+            let restricting = shared.restricting(&restricting)?;
             let outside = agent_profile::apply(&profile, &mut context);
             agents::restrict(&restricting, &mut context);
             agents::restrict_tools(&shared, &restricting, &mut tools);

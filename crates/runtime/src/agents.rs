@@ -5,7 +5,7 @@ use prowess_diag::{suggest, wording};
 use prowess_flow::Selection;
 use prowess_policy::Verdict;
 use prowess_tools::{
-    FoundAgent, Loaded, SkillHandle, SkillSnapshot, ToolContext, Toolset, agent_rules,
+    FoundAgent, Loaded, SkillHandle, SkillSnapshot, ToolContext, Toolset, agent_rules, decide_agent,
 };
 
 use crate::agent_profile;
@@ -84,15 +84,25 @@ impl Engine {
 
     /// Finds an agent that a user, a program or another agent names.
     pub(crate) fn agent(&self, name: &str) -> Result<Agent, RuntimeError> {
-        let Some(agent) = self.find_agent(name) else {
-            let known = self.known_agents();
-            return Err(RuntimeError::UnknownAgent {
-                name: wording::shorten(name, MAX_NAME).into(),
-                near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
-            });
-        };
+        let agent = self.known_agent(name)?;
         self.check_trust(&agent)?;
         Ok(agent)
+    }
+
+    /// Finds agents whose settings restrict a session. Their files need no trust for that.
+    pub(crate) fn restricting(&self, names: &[Box<str>]) -> Result<Vec<Agent>, RuntimeError> {
+        let agents = names.iter().map(|name| self.known_agent(name));
+        agents.collect()
+    }
+
+    fn known_agent(&self, name: &str) -> Result<Agent, RuntimeError> {
+        self.find_agent(name).ok_or_else(|| {
+            let known = self.known_agents();
+            RuntimeError::UnknownAgent {
+                name: wording::shorten(name, MAX_NAME).into(),
+                near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
+            }
+        })
     }
 
     /// Returns an error if the file of an agent is not trusted.
@@ -169,6 +179,27 @@ impl Engine {
                 decision: Box::new(decision),
             }),
         }
+    }
+
+    /// Applies the rules about agents to one that a client starts with a skill.
+    pub(crate) fn permit_client_agent(
+        &self,
+        context: &ToolContext,
+        name: &str,
+        skill: &str,
+    ) -> Result<(), RuntimeError> {
+        let (names, task) = (self.agent_names(name), format!("skill {skill}"));
+        let decided = decide_agent(context, &Loaded::default(), &names, &task);
+        decided.map_err(|decision| RuntimeError::AgentDenied {
+            agent: name.into(),
+            decision: Box::new(decision),
+        })
+    }
+
+    /// Returns the digest of the files that define an agent, if it is one of a file. Reads them.
+    pub(crate) fn agent_digest(&self, name: &str) -> Option<String> {
+        let agent = self.find_agent(name)?;
+        Some(agent.file?.digest())
     }
 
     /// Returns the names by which a rule may call an agent: as it was named, its own name, and for

@@ -39,6 +39,8 @@ pub(crate) struct Work {
     tool: Box<str>,
     /// The input of the tool.
     input: Value,
+    /// The digest of the skill or agent that it starts to use.
+    subject: Option<Box<str>>,
     /// The questions about it so far.
     questions: Vec<AskedQuestion>,
     /// The digests of the questions that this attempt came to, to count equal ones.
@@ -124,6 +126,11 @@ impl DecisionLog {
     /// Sets the input that hooks have left for the tool.
     pub(crate) fn set_input(&self, input: &Value) {
         lock(&self.work).input.clone_from(input);
+    }
+
+    /// Sets the digest of the skill or agent that the work starts to use. An answer is for these files.
+    pub(crate) fn set_subject(&self, digest: Option<&str>) {
+        lock(&self.work).subject = digest.map(Into::into);
     }
 
     /// Notes that the work had an effect, so that it cannot be done again after a question.
@@ -339,7 +346,7 @@ fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
 }
 
 /// Returns a digest of the call and of everything that a person is shown, and of the files of the
-/// skill that the session runs as. Each part has its length before it, so that parts cannot run into
+/// skill that the session runs as and of the skill or agent that the call starts to use. Each part has its length before it, so that parts cannot run into
 /// each other.
 fn digest(work: &Work, request: &ApprovalRequest<'_>, acting: Option<&str>) -> Box<str> {
     let decision = request.decision;
@@ -353,6 +360,7 @@ fn digest(work: &Work, request: &ApprovalRequest<'_>, acting: Option<&str>) -> B
         rule.as_deref(),
         request.skill,
         acting,
+        work.subject.as_deref(),
     ];
     let mut hash = Sha256::new();
     for part in parts {

@@ -104,12 +104,16 @@ impl Session {
         let (loaded, asked) = (self.loaded.clone(), call.clone());
         let (engine, profile) = (self.engine.clone(), self.profile().cloned());
         let (name, depth) = (shown.clone(), self.journal.depth);
+        let log = Arc::clone(&self.journal.decisions);
         let admitted = blocking(move || {
             let mut names = vec![name];
-            names.extend(match &target {
-                Target::Member(agent) => engine.agent_names(agent),
-                Target::Spawned(agent) => vec![agent.profile.name.clone()],
-            });
+            match &target {
+                Target::Member(agent) => {
+                    names.extend(engine.agent_names(agent));
+                    log.set_subject(engine.agent_digest(agent).as_deref());
+                }
+                Target::Spawned(agent) => names.push(agent.profile.name.clone()),
+            }
             tools
                 .admit_agent(&context, &loaded, &asked.name, &asked.input, &names)
                 .map_err(|error| error.to_string())?;

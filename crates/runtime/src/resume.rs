@@ -237,9 +237,12 @@ impl Session {
             }
         } else if let Some(profile) = profile {
             let (shared, names) = (engine.clone(), started.agents.clone());
+            let own = profile.name.clone();
             let restricting = blocking(move || {
-                let agents = names.iter().map(|name| shared.agent(name));
-                agents.collect::<Result<Vec<_>, _>>()
+                let mut agents = shared.restricting(&names)?;
+                // The settings may restrict it since the session started.
+                agents.extend(shared.restricting(&[own]).unwrap_or_default());
+                Ok::<_, RuntimeError>(agents)
             });
             let restricting = restricting.await??;
             agents::restrict(&restricting, &mut context);

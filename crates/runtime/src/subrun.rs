@@ -152,11 +152,15 @@ pub(crate) async fn run_in(
     }
     check_arguments(&snapshot, &sub.arguments)?;
     let (shared, read, above) = (engine.clone(), Arc::clone(&snapshot), sub.agents.clone());
-    let by_user = (sub.who == Audience::Person).then(|| context.derive());
+    // What a model runs in a session was permitted when it called the tool.
+    let is_client = sub.who == Audience::Model && sub.parent.is_none();
+    let derived = context.derive();
     let (agents, runs_as) = blocking(move || {
         let agents = shared.agents_of(&read, &above)?;
-        if let (Some(context), Some(agent)) = (by_user, &read.effects.agent) {
-            shared.permit_user_agent(&context, agent)?;
+        match &read.effects.agent {
+            Some(agent) if is_client => shared.permit_client_agent(&derived, agent, &read.name)?,
+            Some(agent) => shared.permit_user_agent(&derived, agent)?,
+            None => {}
         }
         let runs_as = shared.agent_of_skill(&agents);
         Ok::<_, RuntimeError>((agents, runs_as))

@@ -105,6 +105,7 @@ impl Session {
         }
         self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
+        self.set_subject(skill.as_ref());
         // A hook may change the skill that a call loads. Everything after this uses the final input.
         let starts_run = arguments_field(&call.name).is_some() || self.starts_agent(&call);
         let (call, before) = if self.has_hooks() && starts_run {
@@ -125,6 +126,7 @@ impl Session {
                     self.journal.decisions.set_input(&call.input);
                     if changed {
                         skill = self.resolve(&call).await?;
+                        self.set_subject(skill.as_ref());
                     }
                     (call, Some(messages))
                 }
@@ -460,6 +462,13 @@ impl Session {
             Some(skill)
         })
         .await
+    }
+
+    /// Binds the answers about a call to the files of the skill that it loads.
+    fn set_subject(&self, skill: Option<&SkillHandle>) {
+        let snapshot = skill.and_then(SkillHandle::snapshot);
+        let digest = snapshot.as_ref().map(|snapshot| snapshot.digest());
+        self.journal.decisions.set_subject(digest);
     }
 
     /// Returns the names that the matchers of hooks may use for the tool of a call, besides its own.

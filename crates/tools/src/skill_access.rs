@@ -472,30 +472,39 @@ pub fn agent_rules(context: &ToolContext, loaded: &Loaded, names: &[Box<str>]) -
 }
 
 /// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
-/// rule requires it. Without a rule, agents may be started: the rules apply to what they do.
+/// rule requires it. Without a rule, agents may be started: the rules apply to what they do. Returns
+/// the decision if it may not start.
+pub fn decide_agent(
+    context: &ToolContext,
+    loaded: &Loaded,
+    names: &[Box<str>],
+    task: &str,
+) -> Result<(), Decision> {
+    let Some(decision) = agent_rules(context, loaded, names) else {
+        return Ok(());
+    };
+    context.settle(&ApprovalRequest {
+        what: &format!("{}: {}", starting_agent(names), sanitize::line(task)),
+        decision: &decision,
+        skill: None,
+        action: None,
+    })
+}
+
+/// Applies the rules about starting an agent like [`decide_agent`], with the error for a model.
 pub fn permit_agent(
     context: &ToolContext,
     loaded: &Loaded,
     names: &[Box<str>],
     task: &str,
 ) -> Result<(), ToolError> {
-    let Some(decision) = agent_rules(context, loaded, names) else {
-        return Ok(());
-    };
-    let what = format!(
-        "Starting the agent {}",
-        names.first().map_or_else(String::new, |name| shown(name))
-    );
-    let long = format!("{what}: {}", sanitize::line(task));
-    let question = ApprovalRequest {
-        what: &long,
-        decision: &decision,
-        skill: None,
-        action: None,
-    };
-    context
-        .settle(&question)
-        .map_err(|decision| ToolError::denied(&what, &decision))
+    decide_agent(context, loaded, names, task)
+        .map_err(|decision| ToolError::denied(&starting_agent(names), &decision))
+}
+
+fn starting_agent(names: &[Box<str>]) -> String {
+    let name = names.first().map_or_else(String::new, |name| shown(name));
+    format!("Starting the agent {name}")
 }
 
 /// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gate_attacks::{loads, skill, world, writes};
+use crate::skill_rules::mcp;
 use crate::world::{Output, World};
 
 const HOME: &str = "~/.agents/skills";
@@ -213,6 +214,13 @@ fn rules_about_agents_apply_to_skills_that_run_as_them() {
             output.stderr
         );
     }
+    // A message in a chat, and a client.
+    let chat = world.command(&["chat", "--model", "echo"]);
+    let chat = chat.stdin("/ship hi\n").run();
+    assert!(chat.stderr.contains("Agent(deployer)"), "{}", chat.stderr);
+    let answer = mcp(&world, "run_skill", "ship");
+    assert!(answer.contains("Agent(deployer)"), "{answer}");
+    assert!(mcp(&world, "run_skill", "other").contains("done"));
     // Controls: a fork without that agent, and an ask rule if the user types the name.
     let turns = [
         calls(&loads("other")),
@@ -292,6 +300,53 @@ fn answer_does_not_cover_files_that_changed_after_the_question() {
             assert!(!record.contains("VERSION-TWO"), "{keys} {record}");
         }
     }
+}
+
+/// G14: an answer about loading a skill or starting an agent is for its files as they were.
+#[test]
+fn answer_does_not_cover_a_skill_or_agent_that_changed_after_the_question() {
+    let settings = "[permissions]\nask = ['Skill(dep)', 'Agent(coder)']\n";
+    for call in [loads("dep"), starts("coder")] {
+        for is_changed in [false, true] {
+            let world = world(settings);
+            skill(&world, HOME, "dep", "", "Do.");
+            agent(&world, "coder", "");
+            let turns = [calls(&call)];
+            let id = question(play(&world, &["run", "--task", "go"], &turns));
+            if is_changed {
+                skill(&world, HOME, "dep", "allowed-tools: Bash\n", "Do.");
+                agent(&world, "coder", "tools: Bash\n");
+            }
+            let text = [json!({"text": "child"}), json!({"text": "done"})];
+            let output = play(&world, &["answer", &id, "yes"], &text);
+            if is_changed {
+                assert_ne!(question(output), id, "{call}");
+            } else {
+                output.expect(0);
+            }
+        }
+    }
+}
+
+/// Settings that restrict an agent since its session started apply when it is resumed.
+#[test]
+fn settings_of_an_agent_apply_to_a_resumed_session() {
+    let world = world("");
+    agent(&world, "coder", "");
+    for name in ["rust", "danger"] {
+        skill(&world, HOME, name, "", "Do.");
+    }
+    let read = json!({"name": "read", "input": {"path": "/etc/passwd"}});
+    let run = ["agent", "run", "coder", "go"];
+    let id = question(play(&world, &run, &[calls(&read)]));
+    let settings = "[agents.coder]\nskills = ['rust']\ntools = ['read']\n";
+    world.file("~/config.toml", settings);
+    let turns = [
+        calls(&loads("danger")),
+        json!({"calls": [bash("ls")], "expect": ["Unknown skill: danger"]}),
+        after("Unknown tool: bash", "done"),
+    ];
+    play(&world, &["answer", &id, "no"], &turns).expect(0);
 }
 
 /// G12: an answer reaches an agent with its own skills, although its caller has loaded another one.
