@@ -43,8 +43,9 @@ pub(crate) struct Work {
     subject: Option<Box<str>>,
     /// The questions about it so far.
     questions: Vec<AskedQuestion>,
-    /// The digests of the questions that this attempt came to, to count equal ones.
-    reached: Vec<Box<str>>,
+    /// The digests of the questions that this attempt came to, to count equal ones, with `true` if
+    /// the question was about an action of the gate.
+    reached: Vec<(Box<str>, bool)>,
     /// The number of questions that the session has asked.
     asked: u32,
     /// `true` if questions are recorded: the work can be done again after the answer.
@@ -181,8 +182,10 @@ impl DecisionLog {
         };
         let digest = digest(&work, request, acting);
         // An answer is for one action: the second command with the same text is another question.
-        let earlier = work.reached.iter().filter(|one| **one == digest).count();
-        work.reached.push(digest.clone());
+        // The rules about a tool and the tool itself ask about the same action.
+        let reached = (digest.clone(), request.action.is_some());
+        let earlier = work.reached.iter().filter(|one| **one == reached).count();
+        work.reached.push(reached);
         let digest = match earlier {
             0 => digest,
             earlier => format!("{digest} {}", earlier + 1).into(),

@@ -260,6 +260,28 @@ fn one_answer_runs_one_command() {
     assert!(exported().contains("RAN"));
 }
 
+/// Control for G6: a rule about a tool of a server, and the tool itself, ask one question.
+#[test]
+fn rule_about_a_tool_asks_once() {
+    let world = World::new();
+    world.file(
+        "~/shop/.agents/skills/refunds/SKILL.md",
+        "---\nname: refunds\ndescription: Gives money back.\n---\nPay.\n",
+    );
+    let settings = format!(
+        "[permissions]\nask = ['mcp__shop__list_skills']\n[mcp.servers.shop]\ncommand = {:?}\n\
+         args = ['mcp']\ncwd = '{}'\nenv = {{ PROWESS_HOME = '${{HOME}}/none' }}\n",
+        env!("CARGO_BIN_EXE_prowess"),
+        world.path("~/shop").display(),
+    );
+    world.file("~/config.toml", settings);
+    let lists = json!({"name": "mcp__shop__list_skills", "input": {}});
+    let run = ["run", "--task", "go"];
+    let id = question(play(&world, &run, &[calls(&lists)]));
+    let turns = [after("refunds", "done")];
+    play(&world, &["answer", &id, "yes"], &turns).expect(0);
+}
+
 /// G13: an answer is for the files of the skill as they were when it was asked.
 #[test]
 fn answer_does_not_cover_files_that_changed_after_the_question() {
