@@ -514,3 +514,54 @@ fn hooks_about_agents_see_their_start() {
         assert_eq!(refused, is_refused, "{matcher}: {}", output.stderr);
     }
 }
+
+/// G16: frontmatter of an agent that cannot be read does not lift the limits of the agent.
+#[test]
+fn unread_frontmatter_of_an_agent_restricts_it() {
+    let deep = format!("tools: [Read]\nx: {}{}", "[".repeat(30), "]".repeat(30));
+    let large = format!("tools: [Read]\nx: {}", "y".repeat(20_000));
+    let refused = [
+        "tools: &a Read",
+        "tools: [Read]\nx: &a b",
+        "tools: [Read]\nx: !!str b",
+        "tools: [Read]\n<<: *a",
+        "tools: [Read]\nx: {{ y }}",
+        &deep,
+        &large,
+        "disallowedTools: Bash\nx: &a b",
+        "disallowedTools: {Bash: true}",
+        "disallowedTools: [[Bash]]",
+        "permissionMode: Plan",
+        "permissionMode: [plan]",
+        "permissionMode: plan\nx: &a b",
+        "\"too\\x6cs\": [Read]\nx: &a b",
+    ];
+    // Controls: without such a key, and with a key that was repaired or is elsewhere.
+    let allowed = [
+        "color: red",
+        "tools: Bash",
+        "tools: Bash\ncolor: a: b",
+        "color: &a red",
+    ];
+    let cases = refused.iter().map(|keys| (*keys, true));
+    for (keys, is_refused) in cases.chain(allowed.map(|keys| (keys, false))) {
+        let world = world("[permissions]\nallow = ['Bash']\n");
+        agent(&world, "a", &format!("{keys}\n"));
+        let expected = if is_refused {
+            "Unknown tool: bash"
+        } else {
+            "RAN"
+        };
+        let turns = [calls(&bash("echo RAN")), after(expected, "done")];
+        let output = play(&world, &["agent", "run", "a", "go"], &turns);
+        assert_eq!(output.code, 0, "{keys}: {}", output.stderr);
+    }
+    let world = world("[permissions]\nallow = ['Bash']\n");
+    let text = "---\nname: a\ndescription: d\ntools: [Read]\n\nYou are a.\n";
+    world.file("~/.claude/agents/a.md", text);
+    let turns = [
+        calls(&bash("echo RAN")),
+        after("Unknown tool: bash", "done"),
+    ];
+    play(&world, &["agent", "run", "a", "go"], &turns).expect(0);
+}
