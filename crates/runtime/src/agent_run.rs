@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prowess_agent::{AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, Started};
 use prowess_catalog::Audience;
 use prowess_diag::wording;
+use prowess_policy::SkillAction;
 use prowess_render::Arguments;
 use prowess_tools::{Role, ToolContext, ToolSelection, read};
 use prowess_traits::Model;
@@ -230,14 +231,20 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let (context, asked) = (Arc::clone(&self.context), name.to_owned());
+        let loaded = self.loaded.clone();
         let snapshot = blocking(move || {
-            let skill = context.resolve(&asked, Audience::Model).ok()?;
-            read(&context, &skill).ok()
+            let missing = "no such skill, or it cannot be read";
+            let skill = context.resolve(&asked, Audience::Model);
+            let skill = skill.map_err(|_| missing.to_owned())?;
+            // The file of the agent requests it, not the user.
+            let permitted = context.permit_client(&loaded, &skill, SkillAction::Load, "");
+            permitted.map_err(|error| error.to_string())?;
+            read(&context, &skill).map_err(|_| missing.to_owned())
         })
         .await?;
         let activated = match snapshot {
-            None => Err("no such skill, or it cannot be read".to_owned()),
-            Some(snapshot) => {
+            Err(why) => Err(why),
+            Ok(snapshot) => {
                 let activated = self.activate(&snapshot, Arguments::none(), Prompts::Now, cancel);
                 match activated.await {
                     Ok(activation) => Ok(activation),

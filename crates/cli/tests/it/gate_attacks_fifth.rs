@@ -565,3 +565,25 @@ fn unread_frontmatter_of_an_agent_restricts_it() {
     ];
     play(&world, &["agent", "run", "a", "go"], &turns).expect(0);
 }
+
+/// G17: a skill that an agent's file loads from the start is subject to the rules about skills.
+#[test]
+fn rules_about_skills_apply_to_those_that_an_agent_has_from_the_start() {
+    for (rules, is_loaded) in [
+        ("deny = ['Skill(danger)']", false),
+        ("deny = ['skill:danger/load']", false),
+        ("ask = ['Skill(danger)']", false),
+        ("allow = ['Skill(rust *)']", false),
+        ("deny = ['Skill(rust)']", true),
+        ("", true),
+    ] {
+        let world = world(&format!("[permissions]\n{rules}\n"));
+        agent(&world, "pre", "skills: danger\n");
+        skill(&world, HOME, "rust", "", "R");
+        skill(&world, HOME, "danger", "", "BODY-danger");
+        let run = ["agent", "run", "pre", "go", "--no-wait", "--json"];
+        let output = play(&world, &run, &[json!({"text": "done"})]).expect(0);
+        let found = output.stdout.contains("BODY-danger");
+        assert_eq!(found, is_loaded, "{rules}: {}", output.stdout);
+    }
+}
