@@ -151,6 +151,10 @@ fn rules_about_agents_know_all_their_names() {
         "Agent(claude:deployer)",
         "Task(user:claude:deployer)",
         "Agent(user:*)",
+        "Agent(name: deployer)",
+        "Task(subagent_type:deployer)",
+        "Agent(\"deployer\")",
+        "Agent(deployer, coder)",
         "call_agent(name:deployer)",
     ] {
         let world = world(&format!("[permissions]\ndeny = ['{rule}']\n"));
