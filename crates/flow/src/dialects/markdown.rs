@@ -48,7 +48,19 @@ fn unread_key(parsed: &ParsedSkill<'_>, entries: &[NodeEntry]) -> Option<&'stati
         known.any(|entry| entry.key.eq_ignore_ascii_case(key))
     };
     let mut keys = RESTRICTING.into_iter().filter(|key| !is_read(key));
-    keys.find(|key| has_escapes || block.contains(key))
+    keys.find(|key| has_escapes || has_key(&block, key))
+}
+
+/// Returns `true` if a text in lower case may have a key, in lines or in braces.
+fn has_key(block: &str, key: &str) -> bool {
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '?' | '-');
+    let mut parts = block.split(['\n', '\r', '{', ',']);
+    parts.any(|part| {
+        let rest = part.trim_start_matches(is_around).strip_prefix(key);
+        let rest = rest.map(|rest| rest.trim_start_matches(is_around));
+        // `? key` has its colon in the next line.
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '#', '}']))
+    })
 }
 
 /// Restricts an agent whose file may restrict it in a part that was not read: it has no tools, and
