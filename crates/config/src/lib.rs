@@ -126,6 +126,25 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns what restricts: the settings of a project that count also below another file of the
+    /// same project. Otherwise a new file in a subfolder would lift the rules of the whole project.
+    fn restrictions(self) -> Self {
+        let mut permissions = PermissionRules::default();
+        permissions.restrict(&self.permissions);
+        Self {
+            visibility: self.visibility,
+            only: self.only,
+            limited_by_project: self.limited_by_project,
+            agents: self.agents,
+            agent_tools: self.agent_tools,
+            permissions,
+            skill_commands: self.skill_commands,
+            confine: self.confine,
+            timeout: self.timeout,
+            ..Self::default()
+        }
+    }
+
     /// Merges this file over a base file.
     fn over(self, base: Self) -> Self {
         let longer = |near: Vec<&'static str>, far: Vec<&'static str>| {
@@ -154,13 +173,14 @@ impl Config {
                 Some(Precedence::UserFirst) => base.precedence,
                 _ => self.precedence.or(base.precedence),
             },
-            hidden_by_project: (self.visibility.iter())
-                .filter(|(name, near)| {
+            hidden_by_project: {
+                let stricter = self.visibility.iter().filter(|(name, near)| {
                     let far = base.visibility.get(*name).copied().unwrap_or_default();
                     **near > far
-                })
-                .map(|(name, near)| (name.clone(), *near))
-                .collect(),
+                });
+                let stricter = stricter.map(|(name, near)| (name.clone(), *near));
+                base.hidden_by_project.into_iter().chain(stricter).collect()
+            },
             visibility: stricter(self.visibility, base.visibility),
             limited_by_project: self.limited_by_project || base.limited_by_project,
             only: base.only.into_iter().chain(self.only).collect(),
@@ -325,11 +345,9 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
         others: others.files,
         ..LoadedConfig::default()
     };
-    let project = project_file(sources);
-    for (path, is_project) in [(sources.user.as_ref(), false), (project.as_ref(), true)]
-        .into_iter()
-        .filter_map(|(path, is_project)| Some((path?, is_project)))
-    {
+    let project = project_files(sources);
+    let user = sources.user.iter().map(|path| (path, false));
+    for (path, is_project) in user.chain(project.iter().map(|path| (path, true))) {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             // A file that was named explicitly must exist.
@@ -389,6 +407,9 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
             loaded.warnings.push(report);
         }
         loaded.used.push(path.clone());
+        if is_project && project.last() != Some(path) {
+            found = found.restrictions();
+        }
         loaded.config = found.over(loaded.config);
         if !is_project {
             loaded.config.hidden_by_project.clear();
@@ -400,11 +421,8 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
 /// Returns the texts of the configuration files that exist and can be read, with their paths, to
 /// find out whether they changed.
 pub fn texts(sources: &ConfigPaths) -> Vec<(PathBuf, String)> {
-    let files = sources
-        .user
-        .clone()
-        .into_iter()
-        .chain(project_file(sources));
+    let files = sources.user.clone().into_iter();
+    let files = files.chain(project_files(sources));
     files
         .filter_map(|file| std::fs::read_to_string(&file).ok().map(|text| (file, text)))
         .chain(other_systems::texts(sources))
@@ -457,14 +475,13 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// Returns the nearest configuration file of the project, in the folders that are searched for
-/// skills.
-fn project_file(sources: &ConfigPaths) -> Option<PathBuf> {
+/// Returns the configuration files of the project, in the folders that are searched for skills. The
+/// nearest one is the last. The others only restrict.
+fn project_files(sources: &ConfigPaths) -> Vec<PathBuf> {
     let folders = skill_folders::project_folders(&sources.current, sources.home.as_deref());
-    folders
-        .iter()
-        .map(|folder| folder.join(PROJECT_FILE))
-        .find(|file| file.is_file())
+    let files = folders.iter().rev();
+    let files = files.map(|folder| folder.join(PROJECT_FILE));
+    files.filter(|file| file.is_file()).collect()
 }
 
 /// The schema, without the values known from code.

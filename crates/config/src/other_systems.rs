@@ -22,6 +22,9 @@ const MAX_TOP_SKILLS: usize = 100;
 /// A key of a project that would grant something.
 const ONLY_RESTRICTS: &str = "a project can only restrict; put it into your own file";
 
+/// A key of a file that is not the nearest one of a project.
+const NEARER: &str = "the file in a nearer folder counts; only rules of this one do";
+
 /// The variables of Planck.
 #[derive(Clone, Debug, Default)]
 pub struct PlanckVariables {
@@ -177,7 +180,13 @@ const TOOLS: [(&str, &str); 12] = [
 /// Reads the settings of other systems, those with the lowest precedence first.
 pub(crate) fn read(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> Others {
     let mut others = Others::default();
-    for (system, scope, path) in files(sources) {
+    for SettingsFile {
+        system,
+        scope,
+        path,
+        is_outer,
+    } in files(sources)
+    {
         let source = match scope {
             AgentScope::Project => RuleSource::Project(show(&path).into()),
             AgentScope::User => RuleSource::User(show(&path).into()),
@@ -194,6 +203,7 @@ pub(crate) fn read(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> Oth
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
         let mut reader = Reader {
             scope,
+            is_outer,
             base,
             home: sources.home.as_deref(),
             source,
@@ -235,25 +245,50 @@ pub(crate) fn read(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> Oth
 /// Returns the texts of the files, to find out whether they changed.
 pub(crate) fn texts(sources: &ConfigPaths) -> impl Iterator<Item = (PathBuf, String)> {
     let files = files(sources).into_iter();
-    files.filter_map(|(_, scope, path)| {
+    files.filter_map(|SettingsFile { scope, path, .. }| {
         let text = text_of(&path, scope).ok()??;
         Some((path, text))
     })
 }
 
-/// Returns the files that may exist: of the home folder, and the nearest ones of the project.
-fn files(sources: &ConfigPaths) -> Vec<(System, AgentScope, PathBuf)> {
+/// A file with settings of another system.
+struct SettingsFile {
+    system: System,
+    scope: AgentScope,
+    path: PathBuf,
+    /// `true` if a nearer folder of the project has such a file too. Only its rules count then.
+    is_outer: bool,
+}
+
+/// Returns the files that may exist: of the home folder, and those of the project, the nearest one
+/// last.
+fn files(sources: &ConfigPaths) -> Vec<SettingsFile> {
     let systems = [System::CoreAgent, System::Planck];
     let mut files = Vec::new();
     for system in systems {
         let home = sources.home.iter();
-        files.extend(home.map(|home| (system, AgentScope::User, home.join(system.file()))));
+        files.extend(home.map(|home| SettingsFile {
+            system,
+            scope: AgentScope::User,
+            path: home.join(system.file()),
+            is_outer: false,
+        }));
     }
     let folders = skill_folders::project_folders(&sources.current, sources.home.as_deref());
     for system in systems {
-        let mut paths = folders.iter().map(|folder| folder.join(system.file()));
-        let nearest = paths.find(|path| path.symlink_metadata().is_ok());
-        files.extend(nearest.map(|path| (system, AgentScope::Project, path)));
+        let paths = folders.iter().map(|folder| folder.join(system.file()));
+        let paths = paths.filter(|path| path.symlink_metadata().is_ok());
+        let mut found: Vec<SettingsFile> = paths
+            .enumerate()
+            .map(|(at, path)| SettingsFile {
+                system,
+                scope: AgentScope::Project,
+                path,
+                is_outer: at > 0,
+            })
+            .collect();
+        found.reverse();
+        files.extend(found);
     }
     files
 }
@@ -343,6 +378,8 @@ fn variables(planck: &PlanckVariables) -> (Config, OtherSettings) {
 /// Reads one file.
 struct Reader<'a> {
     scope: AgentScope,
+    /// `true` if only rules count.
+    is_outer: bool,
     /// The folder of the file, to which its paths are relative.
     base: PathBuf,
     home: Option<&'a Path>,
@@ -377,6 +414,7 @@ impl Reader<'_> {
 
     fn planck(&mut self, entry: &NodeEntry, entries: &[NodeEntry]) {
         match &*entry.key {
+            key if self.is_outer && !ELSEWHERE.contains(&key) => self.ignored(key, NEARER),
             "skills_dirs" => {
                 let folders = self.folders(entry, &|base| base.to_owned());
                 self.add_skill_folders("skills_dirs", folders);
@@ -423,11 +461,12 @@ impl Reader<'_> {
         match &*entry.key {
             "permissions" => self.permissions(entry),
             "tools" => self.tools(entry),
-            "content_roots" => {
+            "content_roots" if !self.is_outer => {
                 let folders = self.folders(entry, &|root| root.join("skills"));
                 self.add_skill_folders("content_roots", folders);
             }
             key @ ("path_scope" | "url_scope") => self.scope_of(key, entry),
+            key if self.is_outer && !ELSEWHERE.contains(&key) => self.ignored(key, NEARER),
             "model" if self.is_project() => self.ignored(
                 "model",
                 "a project must not choose the model; use `--model`",
@@ -438,10 +477,7 @@ impl Reader<'_> {
     }
 
     fn permissions(&mut self, entry: &NodeEntry) {
-        let Some(entries) = self.map(entry) else {
-            if !entry.value.is_null() {
-                self.lose_restrictions(System::CoreAgent);
-            }
+        let Some(entries) = self.restricting_map(entry) else {
             return;
         };
         for entry in entries {
@@ -481,7 +517,7 @@ impl Reader<'_> {
 
     /// Reads `tools.disable`, which is a list of forbidden tools.
     fn tools(&mut self, entry: &NodeEntry) {
-        let Some(entries) = self.map(entry) else {
+        let Some(entries) = self.restricting_map(entry) else {
             return;
         };
         for entry in entries {
@@ -497,7 +533,7 @@ impl Reader<'_> {
 
     /// Reads `path_scope` or `url_scope`, of which only `deny` counts.
     fn scope_of(&mut self, name: &str, entry: &NodeEntry) {
-        let Some(entries) = self.map(entry) else {
+        let Some(entries) = self.restricting_map(entry) else {
             return;
         };
         let words: &[&'static str] = match name {
@@ -648,6 +684,16 @@ impl Reader<'_> {
         if entries.is_none() && !entry.value.is_null() {
             let message = format!("`{}` is {}, not an object", entry.key, entry.value.kind());
             self.warn(entry, message);
+        }
+        entries
+    }
+
+    /// Like [`Self::map`], for an object with restrictions. If it is something else, it is unknown
+    /// what it was meant to forbid.
+    fn restricting_map<'e>(&mut self, entry: &'e NodeEntry) -> Option<&'e [NodeEntry]> {
+        let entries = self.map(entry);
+        if entries.is_none() && !entry.value.is_null() {
+            self.lose_restrictions(System::CoreAgent);
         }
         entries
     }

@@ -382,6 +382,16 @@ impl<'a> FileReader<'a> {
         Some(names)
     }
 
+    /// Returns `true` if a key is absent, or is a list of names that is understood as a whole.
+    pub(crate) fn are_names(&self, entries: &[NodeEntry], key: &str) -> bool {
+        let mut found = entries.iter().filter(|entry| &*entry.key == key);
+        found.all(|entry| {
+            let items = entry.value.items();
+            let is_list = items.is_some_and(|items| items.iter().all(|item| item.text().is_some()));
+            entry.value.is_null() || entry.value.text().is_some() || is_list
+        })
+    }
+
     pub(crate) fn wrong_type(&mut self, entry: &NodeEntry, wanted: &str) {
         let key = shown(&entry.key);
         let message = format!("`{key}` is {}, not {wanted}", entry.value.kind());

@@ -67,6 +67,36 @@ impl RosterEntry {
         self.agent.is_some() && self.name.contains('/')
     }
 
+    /// Returns the names of the agent without qualifiers. The agent that leads a team has the name
+    /// of the team as well.
+    pub fn names(&self) -> Vec<Box<str>> {
+        let mut names = vec![self.name.clone()];
+        let team = self.file.team.as_ref();
+        if let Some((team, lead)) = team.and_then(|team| Some((team, team.entry.as_ref()?))) {
+            let as_member = format!("{}/{lead}", team.name);
+            if self.agent.is_none() {
+                names.push(as_member.into());
+            } else if *self.name == *as_member {
+                names.push(team.name.as_str().into());
+            }
+        }
+        names
+    }
+
+    /// Returns all names that refer to the agent, with and without qualifiers.
+    pub fn spellings(&self) -> Vec<Box<str>> {
+        let (scope, dialect) = (self.scope.as_str(), self.file.dialect.as_str());
+        let spell = |name: Box<str>| {
+            let qualified = [
+                format!("{scope}:{name}"),
+                format!("{dialect}:{name}"),
+                format!("{scope}:{dialect}:{name}"),
+            ];
+            std::iter::once(name).chain(qualified.map(Into::into))
+        };
+        self.names().into_iter().flat_map(spell).collect()
+    }
+
     /// Returns the name that refers to this entry even if another one has the same name.
     pub fn qualified(&self) -> String {
         let (scope, dialect) = (self.scope.as_str(), self.file.dialect.as_str());

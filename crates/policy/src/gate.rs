@@ -469,7 +469,7 @@ impl Gate {
         script: Option<&ShellLine>,
         actor: &Actor<'_>,
     ) -> Restrictions {
-        let lost = self.lost(actor);
+        let lost = self.invalid_restriction(actor);
         let any = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
         let (denies, asks) = (any(Effect::Deny), any(Effect::Ask));
         if !denies && !asks {
@@ -600,8 +600,8 @@ impl Gate {
         }
     }
 
-    /// Returns the decision if a deny or ask rule is invalid.
-    fn lost(&self, actor: &Actor<'_>) -> Option<Decision> {
+    /// Returns the decision about every request if a deny or ask rule is invalid.
+    pub fn invalid_restriction(&self, actor: &Actor<'_>) -> Option<Decision> {
         let lost = self
             .sets(actor)
             .find_map(PermissionRules::lost_restriction)?;
@@ -1098,7 +1098,7 @@ impl Gate {
             Decision::new(Verdict::Ask, "it is a local or private network address")
                 .advice("only `--approve` with exactly this host allows it without a prompt")
         });
-        let restricted = self.lost(actor).or(asked).or(private);
+        let restricted = self.invalid_restriction(actor).or(asked).or(private);
         let decision = stricter(self.judge_freely(action, actor, looks), restricted);
         self.settle(decision, action, actor)
     }

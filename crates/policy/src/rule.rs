@@ -190,7 +190,18 @@ impl PermissionRule {
 
     /// Returns the other subjects that a deny or ask rule about a skill may mean: in
     /// `Skill(deploy:prod)`, the colon may be part of a name or come before arguments.
+    /// In `Agent(user:deployer)`, the colon may be part of the name of an agent.
     pub(crate) fn other_subjects(&self) -> Vec<RuleSubject> {
+        if let RuleSubject::Argument { tool, name, value } = &self.subject
+            && is_agent_tool(tool)
+            && &**name != "name"
+        {
+            return vec![RuleSubject::Argument {
+                tool: tool.clone(),
+                name: "name".into(),
+                value: format!("{name}:{value}").into(),
+            }];
+        }
         let RuleSubject::Skill {
             name,
             action: None,
@@ -401,6 +412,13 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
                 Some((tool, rest)) => {
                     return Err(format!("write `{tool}({rest})`").into());
                 }
+                // Nor a dot or a slash: it is meant for files or a host.
+                None if effect != Effect::Allow && name.contains(['.', '/']) => {
+                    return Err(format!(
+                        "no tool has such a name; write `Read({name})` or `Edit({name})` for files, `WebFetch(domain:{name})` for a host"
+                    )
+                    .into());
+                }
                 None => RuleSubject::Tool(name),
             },
         },
@@ -446,12 +464,17 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
         }
         ToolPattern::Domain { host: name, .. } => RuleSubject::Host(host(&name)?),
         ToolPattern::Other { tool, specifier }
-            if matches!(&*tool, "Agent" | "Task") && !specifier.contains(':') =>
+            if is_agent_tool(&tool) && is_agent_name(&specifier, effect) =>
         {
+            // A name in quotes, or several names, would match no agent.
+            let value = agent_name(&specifier);
+            if effect != Effect::Allow && value.contains(['"', '\'', '`', ',', '|']) {
+                return Err("it is one name without quotes; write one rule for each agent, and `*` for such a character in a name".into());
+            }
             RuleSubject::Argument {
                 tool,
                 name: "name".into(),
-                value: specifier.trim().into(),
+                value: value.into(),
             }
         }
         ToolPattern::Other { tool, specifier } => match specifier.split_once(':') {
@@ -476,6 +499,28 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
         },
     };
     Ok(subject)
+}
+
+/// Returns `true` for the names that rules use for tools that start agents.
+fn is_agent_tool(tool: &str) -> bool {
+    matches!(tool, "Agent" | "Task")
+}
+
+/// Names of the argument with the name of an agent, here and in other systems.
+const AGENT_ARGUMENTS: [&str; 4] = ["name", "agent", "agent_type", "subagent_type"];
+
+/// Returns `true` if the pattern of a rule about agents is a name, not another argument.
+fn is_agent_name(specifier: &str, effect: Effect) -> bool {
+    let argument = specifier.split_once(':').map(|(name, _)| name.trim());
+    argument.is_none_or(|name| effect != Effect::Allow && AGENT_ARGUMENTS.contains(&name))
+}
+
+/// Returns the name in the pattern of a rule about agents.
+fn agent_name(specifier: &str) -> &str {
+    let name = specifier
+        .split_once(':')
+        .map_or(specifier, |(_, name)| name);
+    name.trim()
 }
 
 /// Arguments of the tool `bash`, which rules can match: `bash(command:rm*)`.

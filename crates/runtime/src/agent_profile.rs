@@ -346,6 +346,12 @@ fn select_own(
     selected
 }
 
+/// Selects the tools of a list in the settings.
+pub(crate) fn select_listed(engine: &Engine, listed: &[Box<str>]) -> prowess_tools::SelectedTools {
+    let choice = Selection::listed(listed.to_vec());
+    select(engine, &choice, &Selection::all(), ServerTools::ByTool)
+}
+
 fn select(
     engine: &Engine,
     tools: &Selection,

@@ -7,6 +7,7 @@ use prowess_agent::{
 };
 use prowess_catalog::Audience;
 use prowess_diag::wording;
+use prowess_policy::SkillAction;
 use prowess_render::Arguments;
 use prowess_tools::{Role, ToolContext, ToolSelection, read};
 use prowess_traits::Model;
@@ -72,6 +73,13 @@ pub(crate) struct AgentStart {
 }
 
 impl Engine {
+    /// Prepares an agent that a user starts. Reads files.
+    fn prepare_user_agent(&self, name: &str) -> Result<PreparedAgent, RuntimeError> {
+        let agent = self.prepare_agent(name, Caller::default())?;
+        self.permit_user_agent(self.context(), name)?;
+        Ok(agent)
+    }
+
     /// Runs a task as an agent, in a session of its own.
     pub async fn run_agent(
         &self,
@@ -79,7 +87,7 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<FinishedRun, RuntimeError> {
         let (engine, name) = (self.clone(), run.agent.clone());
-        let agent = blocking(move || engine.prepare_agent(&name, Caller::default())).await??;
+        let agent = blocking(move || engine.prepare_user_agent(&name)).await??;
         let settings = self.settings();
         let limits = agent.budget;
         let start = AgentStart {
@@ -120,7 +128,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Self, RuntimeError> {
         let (shared, wanted) = (engine.clone(), name.to_owned());
-        let agent = blocking(move || shared.prepare_agent(&wanted, Caller::default())).await??;
+        let agent = blocking(move || shared.prepare_user_agent(&wanted)).await??;
         let (limits, set) = (agent.budget, engine.settings().budget);
         let start = AgentStart {
             title: one_line(title),
@@ -178,10 +186,10 @@ impl Session {
         let (shared, profile, restricting) = (engine.clone(), agent.profile.clone(), names.clone());
         let desk_tools = desk.iter().flat_map(TaskDesk::tools).collect::<Vec<_>>();
         let (context, tools, outside) = blocking(move || {
-            let restricting = restricting.iter().map(|name| shared.agent(name));
-            let restricting = restricting.collect::<Result<Vec<_>, _>>()?;
+            let restricting = shared.restricting(&restricting)?;
             let outside = agent_profile::apply(&profile, &mut context);
             agents::restrict(&restricting, &mut context);
+            agents::restrict_tools(&shared, &restricting, &mut tools);
             agent_profile::confine(&profile, &mut tools, &context, depth);
             for tool in desk_tools {
                 tools.add(tool);
@@ -240,14 +248,20 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let (context, asked) = (Arc::clone(&self.context), name.to_owned());
+        let loaded = self.loaded.clone();
         let snapshot = blocking(move || {
-            let skill = context.resolve(&asked, Audience::Model).ok()?;
-            read(&context, &skill).ok()
+            let missing = "no such skill, or it cannot be read";
+            let skill = context.resolve(&asked, Audience::Model);
+            let skill = skill.map_err(|_| missing.to_owned())?;
+            // The file of the agent requests it, not the user.
+            let permitted = context.permit_client(&loaded, &skill, SkillAction::Load, "");
+            permitted.map_err(|error| error.to_string())?;
+            read(&context, &skill).map_err(|_| missing.to_owned())
         })
         .await?;
         let activated = match snapshot {
-            None => Err("no such skill, or it cannot be read".to_owned()),
-            Some(snapshot) => {
+            Err(why) => Err(why),
+            Ok(snapshot) => {
                 let activated = self.activate(&snapshot, Arguments::none(), Prompts::Now, cancel);
                 match activated.await {
                     Ok(activation) => Ok(activation),

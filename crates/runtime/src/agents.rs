@@ -3,8 +3,12 @@
 use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_flow::Selection;
-use prowess_tools::{FoundAgent, SkillHandle, SkillSnapshot, ToolContext};
+use prowess_policy::Verdict;
+use prowess_tools::{
+    FoundAgent, Loaded, SkillHandle, SkillSnapshot, ToolContext, Toolset, agent_rules, decide_agent,
+};
 
+use crate::agent_profile;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
@@ -30,8 +34,10 @@ pub(crate) struct Agent {
     pub(crate) read_only: bool,
     /// `true` if it is part of the program.
     pub(crate) is_built_in: bool,
-    /// The skills it may use; `None` if the settings do not restrict them.
-    grant: Option<SkillGrant>,
+    /// The skills that the settings give it, for each of its names in the settings.
+    grants: Vec<SkillGrant>,
+    /// The tools that the settings give it, likewise.
+    tools: Vec<Vec<Box<str>>>,
     /// The file that defines it.
     pub(crate) file: Option<FoundAgent>,
 }
@@ -39,7 +45,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// Returns its name if the program or the settings restrict it.
     pub(crate) fn settings_name(&self) -> Option<Box<str>> {
-        (self.is_built_in || self.grant.is_some()).then(|| self.name.clone())
+        (self.is_built_in || !self.grants.is_empty()).then(|| self.name.clone())
     }
 
     /// Returns the skills that its file gives it; `None` for all.
@@ -78,15 +84,25 @@ impl Engine {
 
     /// Finds an agent that a user, a program or another agent names.
     pub(crate) fn agent(&self, name: &str) -> Result<Agent, RuntimeError> {
-        let Some(agent) = self.find_agent(name) else {
-            let known = self.known_agents();
-            return Err(RuntimeError::UnknownAgent {
-                name: wording::shorten(name, MAX_NAME).into(),
-                near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
-            });
-        };
+        let agent = self.known_agent(name)?;
         self.check_trust(&agent)?;
         Ok(agent)
+    }
+
+    /// Finds agents whose settings restrict a session. Their files need no trust for that.
+    pub(crate) fn restricting(&self, names: &[Box<str>]) -> Result<Vec<Agent>, RuntimeError> {
+        let agents = names.iter().map(|name| self.known_agent(name));
+        agents.collect()
+    }
+
+    fn known_agent(&self, name: &str) -> Result<Agent, RuntimeError> {
+        self.find_agent(name).ok_or_else(|| {
+            let known = self.known_agents();
+            RuntimeError::UnknownAgent {
+                name: wording::shorten(name, MAX_NAME).into(),
+                near: suggest::nearest(name, known.iter().map(|name| &**name)).map(Into::into),
+            }
+        })
     }
 
     /// Returns an error if the file of an agent is not trusted.
@@ -106,34 +122,100 @@ impl Engine {
     /// Finds an agent by name: a built-in one, one of the settings or one of a file. The case of
     /// ASCII letters is ignored for the first two. Reads the agent files on the first call.
     fn find_agent(&self, name: &str) -> Option<Agent> {
-        let set = &self.settings().agents;
+        let settings = self.settings();
         let same = |known: &str| known.eq_ignore_ascii_case(name);
-        let set_by_name = || set.iter().find(|(known, _)| same(known));
-        let given = set.get_key_value(name).or_else(set_by_name);
         let built_in = BUILT_IN.iter().find(|(known, _)| same(known));
         let library = self.services().agents.as_ref();
         let file = match built_in {
             None => library.and_then(|library| library.find(name)),
             Some(_) => None,
         };
-        let (own, read_only): (Box<str>, bool) = match (built_in, given, &file) {
+        let file = file.filter(|file| file.definition().is_some());
+        // The settings for a name apply to every agent that has it, however it was found.
+        let named = file.iter().flat_map(|file| file.entry.names());
+        let mut given: Vec<(&Box<str>, &SkillGrant)> = Vec::new();
+        for name in named.chain([name.into()]) {
+            let set = &settings.agents;
+            let by_case = || set.iter().find(|(key, _)| key.eq_ignore_ascii_case(&name));
+            let found = set.get_key_value(&name).or_else(by_case);
+            given.extend(found.filter(|(key, _)| given.iter().all(|(known, _)| known != key)));
+        }
+        let (own, read_only): (Box<str>, bool) = match (built_in, &file, given.first()) {
             (Some((name, read_only)), ..) => ((*name).into(), *read_only),
-            (None, Some((name, _)), _) => (name.clone(), false),
-            (None, None, Some(file)) if file.definition().is_some() => {
+            (None, Some(file), _) => {
                 let entry = &file.entry;
                 let is_first = entry.shadowed_by.is_none();
                 let shown = is_first.then(|| entry.name.clone());
                 (shown.unwrap_or_else(|| entry.qualified().into()), false)
             }
-            (None, None, _) => return None,
+            (None, None, Some((name, _))) => ((*name).clone(), false),
+            (None, None, None) => return None,
         };
+        let tools = given
+            .iter()
+            .filter_map(|(key, _)| settings.agent_tools.get(*key));
         Some(Agent {
             name: own,
             read_only,
             is_built_in: built_in.is_some(),
-            grant: given.map(|(_, grant)| grant.clone()),
-            file: file.filter(|file| file.definition().is_some()),
+            tools: tools.cloned().collect(),
+            grants: given.into_iter().map(|(_, grant)| grant.clone()).collect(),
+            file,
         })
+    }
+
+    /// Applies the deny rules about agents to one that a user starts. For ask rules, typing the name
+    /// is the approval.
+    pub(crate) fn permit_user_agent(
+        &self,
+        context: &ToolContext,
+        name: &str,
+    ) -> Result<(), RuntimeError> {
+        let decision = agent_rules(context, &Loaded::default(), &self.agent_names(name));
+        match decision.filter(|decision| decision.verdict == Verdict::Deny) {
+            None => Ok(()),
+            Some(decision) => Err(RuntimeError::AgentDenied {
+                agent: name.into(),
+                decision: Box::new(decision),
+            }),
+        }
+    }
+
+    /// Applies the rules about agents to one that a client starts with a skill.
+    pub(crate) fn permit_client_agent(
+        &self,
+        context: &ToolContext,
+        name: &str,
+        skill: &str,
+    ) -> Result<(), RuntimeError> {
+        let (names, task) = (self.agent_names(name), format!("skill {skill}"));
+        let decided = decide_agent(context, &Loaded::default(), &names, &task);
+        decided.map_err(|decision| RuntimeError::AgentDenied {
+            agent: name.into(),
+            decision: Box::new(decision),
+        })
+    }
+
+    /// Returns the digest of the files that define an agent, if it is one of a file. Reads them.
+    pub(crate) fn agent_digest(&self, name: &str) -> Option<String> {
+        let agent = self.find_agent(name)?;
+        Some(agent.file?.digest())
+    }
+
+    /// Returns the names by which a rule may call an agent: as it was named, its own name, and for
+    /// an agent of a file those with qualifiers. Reads the agent files on the first call.
+    pub(crate) fn agent_names(&self, name: &str) -> Vec<Box<str>> {
+        let mut names: Vec<Box<str>> = vec![name.into()];
+        let found = self.find_agent(name);
+        let file = found.iter().filter_map(|agent| agent.file.as_ref());
+        let spellings = file.flat_map(|file| file.entry.spellings());
+        let own = found.iter().map(|agent| agent.name.clone());
+        for name in own.chain(spellings) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// Returns the names of all agents: built-in ones, those of the settings and those of files.
@@ -190,11 +272,8 @@ pub(crate) fn narrow(
 ) -> Result<(), RuntimeError> {
     let catalog = context.services.registry.snapshot();
     let grants = agents.iter().flat_map(|agent| {
-        let grants = [agent.grant.clone(), agent.file_grant()];
-        grants
-            .into_iter()
-            .flatten()
-            .map(move |grant| (agent, grant))
+        let grants = agent.grants.iter().cloned().chain(agent.file_grant());
+        grants.map(move |grant| (agent, grant))
     });
     for (agent, mut grant) in grants {
         if let Some(allow) = &mut grant.allow {
@@ -215,8 +294,19 @@ pub(crate) fn narrow(
 /// Hides the skills that the settings do not give to these agents.
 pub(crate) fn restrict(agents: &[Agent], context: &mut ToolContext) {
     let catalog = context.services.registry.snapshot();
-    for grant in agents.iter().filter_map(|agent| agent.grant.as_ref()) {
+    for grant in agents.iter().flat_map(|agent| &agent.grants) {
         let visibility = &mut context.settings.visibility;
         visibility.grant = grant.and(&visibility.grant, &catalog);
+    }
+}
+
+/// Removes the tools that the settings do not give to these agents. The tools that load skills stay.
+pub(crate) fn restrict_tools(engine: &Engine, agents: &[Agent], tools: &mut Toolset) {
+    for listed in agents.iter().flat_map(|agent| &agent.tools) {
+        let selected = agent_profile::select_listed(engine, listed).tools;
+        tools.retain(|tool| {
+            let is_selected = |names: &Vec<Box<str>>| names.iter().any(|name| **name == *tool);
+            agent_profile::is_about_skills(tool) || selected.as_ref().is_none_or(is_selected)
+        });
     }
 }

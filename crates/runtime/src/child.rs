@@ -12,6 +12,7 @@ use crate::agent_run::{self, AgentStart};
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::FinishedRun;
+use crate::resume::Above;
 use crate::session::Session;
 use crate::subrun::{self, MAX_DEPTH, SubRun};
 
@@ -170,6 +171,7 @@ impl Session {
                 spent: *run.spent(),
             });
         }
+        self.check_restrictions()?;
         let mut context = self.confined();
         if started.agent.is_some() && started.skill.is_none() {
             // An agent is not limited to what the agent of this session replaced.
@@ -177,7 +179,8 @@ impl Session {
                 outside.restore(&mut context);
             }
         }
-        let resumed = Session::resume_within(&self.engine, &context, &id, None);
+        let above = Above::Restricted(&context);
+        let resumed = Session::resume_within(&self.engine, above, &id, None);
         let mut session = Box::pin(resumed).await?;
         let pause = Box::pin(session.proceed(cancel)).await?;
         subrun::finish(session, pause).await

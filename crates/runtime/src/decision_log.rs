@@ -42,8 +42,13 @@ pub(crate) struct Work {
     tool: Box<str>,
     /// The input of the tool.
     input: Value,
+    /// The digest of the skill or agent that it starts to use.
+    subject: Option<Box<str>>,
     /// The questions about it so far.
     questions: Vec<AskedQuestion>,
+    /// The digests of the questions that this attempt came to, to count equal ones, with `true` if
+    /// the question was about an action of the gate.
+    reached: Vec<(Box<str>, bool)>,
     /// The number of questions that the session has asked.
     asked: u32,
     /// `true` if questions are recorded: the work can be done again after the answer.
@@ -133,6 +138,11 @@ impl DecisionLog {
         lock(&self.work).input.clone_from(input);
     }
 
+    /// Sets the digest of the skill or agent that the work starts to use. An answer is for these files.
+    pub(crate) fn set_subject(&self, digest: Option<&str>) {
+        lock(&self.work).subject = digest.map(Into::into);
+    }
+
     /// Notes that the work had an effect, so that it cannot be done again after a question.
     pub(crate) fn commit(&self) {
         lock(&self.work).is_repeatable = false;
@@ -164,8 +174,14 @@ impl DecisionLog {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 
-    /// Records a question about an action before it is asked, unless it was asked already.
-    pub(crate) fn ask(&self, request: &ApprovalRequest<'_>, agent: Option<&str>) -> Asking {
+    /// Records a question about an action before it is asked, unless it was asked already. `acting` is
+    /// the digest of the skill that the session runs as.
+    pub(crate) fn ask(
+        &self,
+        request: &ApprovalRequest<'_>,
+        agent: Option<&str>,
+        acting: Option<&str>,
+    ) -> Asking {
         let decision = request.decision;
         let rule = decision.rule.as_ref().map(rule_text);
         let parts = [
@@ -173,15 +189,18 @@ impl DecisionLog {
             Some(&*decision.reason),
             rule.as_deref(),
             request.skill,
+            acting,
         ];
         // Approvals have no deadline.
-        self.put(&parts, i64::MIN, |asked| Question {
-            what: request.what.to_owned(),
-            reason: decision.explain(),
-            skill: request.skill.map(Into::into),
-            agent: agent.map(Into::into),
-            kind: QuestionKind::Approval,
-            ..asked
+        self.put(&parts, i64::MIN, request.action.is_some(), |asked| {
+            Question {
+                what: request.what.to_owned(),
+                reason: decision.explain(),
+                skill: request.skill.map(Into::into),
+                agent: agent.map(Into::into),
+                kind: QuestionKind::Approval,
+                ..asked
+            }
         })
     }
 
@@ -190,7 +209,7 @@ impl DecisionLog {
     pub(crate) fn ask_text(&self, request: &TextRequest<'_>, now: i64) -> Asking {
         // The input of the tool is a part of the digest, so the details are in it.
         let parts = [Some(request.what), request.skill];
-        self.put(&parts, now, |asked| Question {
+        self.put(&parts, now, true, |asked| Question {
             what: request.what.to_owned(),
             reason: ASKS.to_owned(),
             skill: request.skill.map(Into::into),
@@ -200,11 +219,13 @@ impl DecisionLog {
         })
     }
 
-    /// Records a question, unless it was asked already. `shown` is what a person is shown.
+    /// Records a question, unless it was asked already. `shown` is what a person is shown. `is_action`
+    /// is `false` for the rules about a tool, which ask about the same action as the tool.
     fn put(
         &self,
         shown: &[Option<&str>],
         now: i64,
+        is_action: bool,
         complete: impl FnOnce(Question) -> Question,
     ) -> Asking {
         let mut work = lock(&self.work);
@@ -215,6 +236,15 @@ impl DecisionLog {
             return Asking::Unrecorded;
         };
         let digest = digest(&work, shown);
+        // An answer is for one action: the second command with the same text is another question.
+        // The rules about a tool and the tool itself ask about the same action.
+        let reached = (digest.clone(), is_action);
+        let earlier = work.reached.iter().filter(|one| **one == reached).count();
+        work.reached.push(reached);
+        let digest = match earlier {
+            0 => digest,
+            earlier => format!("{digest} {}", earlier + 1).into(),
+        };
         let known = work
             .questions
             .iter()
@@ -385,11 +415,12 @@ fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
     })
 }
 
-/// Returns a digest of the call and of everything that a person is shown. Each part has its length
-/// before it, so that parts cannot run into each other.
+/// Returns a digest of the call, of the files of the skill or agent that it starts to use, and of
+/// everything that a person is shown. Each part has its length before it, so that parts cannot run into
+/// each other.
 fn digest(work: &Work, shown: &[Option<&str>]) -> Box<str> {
     let input = work.input.to_string();
-    let call = [Some(&*work.tool), Some(&*input)];
+    let call = [Some(&*work.tool), Some(&*input), work.subject.as_deref()];
     let mut hash = Sha256::new();
     for part in call.iter().chain(shown) {
         let part = part.unwrap_or_default();

@@ -110,15 +110,16 @@ impl Session {
         let (loaded, asked) = (self.loaded.clone(), call.clone());
         let (engine, profile) = (self.engine.clone(), self.profile().cloned());
         let (name, depth) = (shown.clone(), self.journal.depth);
+        let log = Arc::clone(&self.journal.decisions);
         let admitted = blocking(move || {
-            let qualified = match &target {
-                Target::Member(agent) => agent.rsplit(':').next().unwrap_or_default(),
-                Target::Spawned(_) => "",
-            };
-            let names: Vec<&str> = [&*name, qualified]
-                .into_iter()
-                .filter(|name| !name.is_empty())
-                .collect();
+            let mut names = vec![name];
+            match &target {
+                Target::Member(agent) => {
+                    names.extend(engine.agent_names(agent));
+                    log.set_subject(engine.agent_digest(agent).as_deref());
+                }
+                Target::Spawned(agent) => names.push(agent.profile.name.clone()),
+            }
             tools
                 .admit_agent(&context, &loaded, &asked.name, &asked.input, &names)
                 .map_err(|error| error.to_string())?;
@@ -174,7 +175,8 @@ impl Session {
         }
         let asked = match self.member_tool(&call.name) {
             Some(name) => name,
-            None => text("name").unwrap_or_default().trim().into(),
+            // As it is: rules about the arguments of the tool compare the same text.
+            None => text("name").unwrap_or_default().into(),
         };
         let found = profile.team.iter().find(|member| member.name == asked);
         let Some(member) = found else {

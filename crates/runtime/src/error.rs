@@ -45,6 +45,14 @@ pub enum RuntimeError {
         /// The decision, with the rule.
         decision: Box<Decision>,
     },
+    /// The permissions deny an agent that a user started.
+    #[error("agent {} was not started: {}", prowess_diag::wording::tick(agent), decision.explain())]
+    AgentDenied {
+        /// The agent.
+        agent: Box<str>,
+        /// The decision, with the rule.
+        decision: Box<Decision>,
+    },
     /// A user typed the name of a skill that does not exist or that users cannot invoke.
     #[error(transparent)]
     NoSkill(LookupRefusal),

@@ -28,6 +28,24 @@ use crate::subrun::{self, MAX_DEPTH};
 use crate::subrun_limits;
 use crate::user_message::PendingMessage;
 
+/// The permissions above a session that is resumed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Above<'c> {
+    /// Those of the engine. The restrictions of the skills that its callers have loaded are read
+    /// again.
+    Restored(&'c ToolContext),
+    /// Those of its caller, which continues it, with these restrictions.
+    Restricted(&'c ToolContext),
+}
+
+impl Above<'_> {
+    fn context(&self) -> &ToolContext {
+        match self {
+            Self::Restored(context) | Self::Restricted(context) => context,
+        }
+    }
+}
+
 impl Session {
     /// Resumes a session, with the same model if it is available. Loaded skills stay loaded; if one
     /// has changed, the user is asked whether to load the new version. Tool calls that may have had
@@ -37,13 +55,14 @@ impl Session {
         id: &str,
         budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
-        Self::resume_within(engine, engine.context(), id, budget).await
+        let above = Above::Restored(engine.context());
+        Self::resume_within(engine, above, id, budget).await
     }
 
-    /// Resumes a session with at most the permissions of a context.
+    /// Resumes a session with at most the permissions of what is above it.
     pub(crate) async fn resume_within(
         engine: &Engine,
-        above: &ToolContext,
+        above: Above<'_>,
         id: &str,
         budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
@@ -53,7 +72,7 @@ impl Session {
     /// Resumes a session. The commander of a task works with `desk` again.
     pub(crate) async fn resume_at(
         engine: &Engine,
-        above: &ToolContext,
+        above: Above<'_>,
         id: &str,
         budget: Option<RunBudget>,
         desk: Option<Arc<TaskDesk>>,
@@ -161,12 +180,13 @@ impl Session {
 
     async fn restore(
         engine: &Engine,
-        above: &ToolContext,
+        above: Above<'_>,
         journal: Journal,
         started: &Started,
         events: &[StampedEvent],
     ) -> Result<Self, RuntimeError> {
-        let mut context = above.derive();
+        let outer = above.context().derive();
+        let mut context = outer.derive();
         context.settings.effort = started.effort;
         context.settings.visibility.touched.get_or_insert_default();
         let mut choice = ToolSelection {
@@ -199,15 +219,20 @@ impl Session {
             });
             (context, outside, messages) = applied.await??;
         }
-        let above = skills_above(engine, started).await?;
+        let above = match above {
+            Above::Restored(_) => skills_above(engine, started).await?,
+            Above::Restricted(_) => BTreeSet::new(),
+        };
         let derived = context.derive();
         let above = blocking(move || {
             let read = |(name, digest): (Box<str>, Box<str>)| {
-                let skill = derived.resolve_recorded(&name).ok();
-                let snapshot = skill.and_then(|(skill, _)| skill.read(&derived).ok());
-                snapshot
-                    .filter(|snapshot| *snapshot.digest() == *digest)
-                    .ok_or(RuntimeError::RestrictionsLost { name })
+                // An agent may have skills of its own instead of those of its callers.
+                let found = [&outer, &derived].into_iter().find_map(|context| {
+                    let (skill, _) = context.resolve_recorded(&name).ok()?;
+                    let snapshot = skill.read(context).ok()?;
+                    (*snapshot.digest() == *digest).then_some(snapshot)
+                });
+                found.ok_or(RuntimeError::RestrictionsLost { name })
             };
             above.into_iter().map(read).collect::<Result<Vec<_>, _>>()
         });
@@ -227,16 +252,22 @@ impl Session {
             agents::narrow(&agents, &mut context, &skill, who)?;
             let chosen = started.tools.as_deref();
             subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
+            agents::restrict_tools(engine, &agents, &mut tools);
             if let Some(profile) = profile {
                 subrun::confine_as(profile, &mut tools, &mut context);
             }
         } else if let Some(profile) = profile {
             let (shared, names) = (engine.clone(), started.agents.clone());
+            let own = profile.name.clone();
             let restricting = blocking(move || {
-                let agents = names.iter().map(|name| shared.agent(name));
-                agents.collect::<Result<Vec<_>, _>>()
+                let mut agents = shared.restricting(&names)?;
+                // The settings may restrict it since the session started.
+                agents.extend(shared.restricting(&[own]).unwrap_or_default());
+                Ok::<_, RuntimeError>(agents)
             });
-            agents::restrict(&restricting.await??, &mut context);
+            let restricting = restricting.await??;
+            agents::restrict(&restricting, &mut context);
+            agents::restrict_tools(engine, &restricting, &mut tools);
             agent_profile::confine(profile, &mut tools, &context, journal.depth);
         }
         SessionApprover::install(engine, &mut context, &journal.decisions);

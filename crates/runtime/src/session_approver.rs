@@ -28,6 +28,8 @@ pub(crate) struct SessionApprover {
     clock: Arc<dyn Clock>,
     unattended: Unattended,
     agent: Option<Box<str>>,
+    /// The digest of the skill that the session runs as.
+    acting: Option<Box<str>>,
 }
 
 impl SessionApprover {
@@ -42,6 +44,7 @@ impl SessionApprover {
             clock: Arc::clone(&context.services.clock),
             unattended: settings.unattended,
             agent: is_named.then(|| settings.agent.clone()),
+            acting: context.acting.as_ref().map(|skill| skill.digest().into()),
         });
         context.services.recorder = Some(Arc::clone(log) as _);
     }
@@ -57,7 +60,8 @@ impl Approver for SessionApprover {
         if question.is_too_long() {
             return self.inner.reply(question);
         }
-        let id = match self.log.ask(question, self.agent.as_deref()) {
+        let asked = (self.agent.as_deref(), self.acting.as_deref());
+        let id = match self.log.ask(question, asked.0, asked.1) {
             Asking::Unrecorded => return self.inner.reply(question),
             Asking::Answered(answer) => return reply(answer),
             Asking::Refused | Asking::Expired { .. } => return unavailable(),

@@ -152,8 +152,16 @@ pub(crate) async fn run_in(
     }
     check_arguments(&snapshot, &sub.arguments)?;
     let (shared, read, above) = (engine.clone(), Arc::clone(&snapshot), sub.agents.clone());
+    // What a model runs in a session was permitted when it called the tool.
+    let is_client = sub.who == Audience::Model && sub.parent.is_none();
+    let derived = context.derive();
     let (agents, runs_as) = blocking(move || {
         let agents = shared.agents_of(&read, &above)?;
+        match &read.effects.agent {
+            Some(agent) if is_client => shared.permit_client_agent(&derived, agent, &read.name)?,
+            Some(agent) => shared.permit_user_agent(&derived, agent)?,
+            None => {}
+        }
         let runs_as = shared.agent_of_skill(&agents);
         Ok::<_, RuntimeError>((agents, runs_as))
     })
@@ -238,6 +246,7 @@ async fn begin(
         sub.tools.as_deref(),
         agents,
     );
+    agents::restrict_tools(engine, agents, &mut tools);
     let profile = combined(sub.agent.as_deref(), runs_as.as_ref());
     if let Some(profile) = &profile {
         confine_as(profile, &mut tools, &mut context);

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use prowess_agent::RunBudget;
+use prowess_agent::{ActiveSkill, RunBudget};
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, SUBMIT};
 use prowess_tools::{SkillEffects, SkillHandle, SkillSnapshot, ToolContext};
 use prowess_trust::SkillTrust;
 
 use crate::agent_profile::is_about_skills;
+use crate::error::RuntimeError;
 use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
 
@@ -78,6 +79,22 @@ impl Session {
             .map(|started| started.limits.budget)
             .unwrap_or_default();
         budget.tokens.is_some() || budget.micros.is_some()
+    }
+
+    /// Checks that every skill that the session has loaded is still the one that was loaded. A
+    /// sub-run cannot continue without its restrictions.
+    pub(crate) fn check_restrictions(&self) -> Result<(), RuntimeError> {
+        let is_there = |recorded: &ActiveSkill| {
+            let mut known = self.loaded.snapshots();
+            known.any(|one| one.name == recorded.name && *one.digest() == *recorded.digest)
+        };
+        let mut recorded = self.journal.run.active().iter();
+        match recorded.find(|recorded| !is_there(recorded)) {
+            Some(lost) => Err(RuntimeError::RestrictionsLost {
+                name: lost.name.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the context for a sub-run, with the restrictions of loaded skills applied.

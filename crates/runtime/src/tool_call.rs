@@ -11,10 +11,11 @@ use prowess_agent::{
 use prowess_catalog::Audience;
 use prowess_policy::{Decision, Verdict};
 use prowess_render::Arguments;
-use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
+use prowess_tools::names::{AGENT_NAMES, SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
     HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, MAX_BYTES, MAX_LINES,
-    Said, SkillHandle, SkillSnapshot, ToolContext, Toolset, answer, rule_names, run_hooks,
+    Said, SkillHandle, SkillSnapshot, ToolContext, Toolset, answer, permit_agent, rule_names,
+    run_hooks,
 };
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
@@ -106,6 +107,7 @@ impl Session {
         }
         self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
+        self.set_subject(skill.as_ref());
         // A hook may change the skill that a call loads. Everything after this uses the final input.
         let starts_run = arguments_field(&call.name).is_some() || self.starts_agent(&call);
         let (call, before) = if self.has_hooks() && starts_run {
@@ -126,6 +128,7 @@ impl Session {
                     self.journal.decisions.set_input(&call.input);
                     if changed {
                         skill = self.resolve(&call).await?;
+                        self.set_subject(skill.as_ref());
                     }
                     (call, Some(messages))
                 }
@@ -466,12 +469,28 @@ impl Session {
         .await
     }
 
-    /// Runs the hooks of loaded skills before a call that loads a skill.
+    /// Binds the answers about a call to the files of the skill that it loads.
+    fn set_subject(&self, skill: Option<&SkillHandle>) {
+        let snapshot = skill.and_then(SkillHandle::snapshot);
+        let digest = snapshot.as_ref().map(|snapshot| snapshot.digest());
+        self.journal.decisions.set_subject(digest);
+    }
+
+    /// Returns the names that the matchers of hooks may use for the tool of a call, besides its own.
+    fn hook_names(&self, call: &ToolCall) -> &'static [&'static str] {
+        if self.starts_agent(call) {
+            AGENT_NAMES
+        } else {
+            rule_names(&call.name)
+        }
+    }
+
+    /// Runs the hooks of loaded skills before a call that loads a skill or starts an agent.
     async fn hooks_before(&mut self, call: &ToolCall) -> Result<BeforeCall, RuntimeError> {
-        let asked = call.clone();
+        let (asked, also) = (call.clone(), self.hook_names(call));
         let outcome = self
             .run_hooks(move |run| {
-                let tool = hook_call(&asked, rule_names(&asked.name), &asked.input);
+                let tool = hook_call(&asked, also, &asked.input);
                 run(&HookEvent::PreToolUse { tool });
             })
             .await?;
@@ -503,9 +522,10 @@ impl Session {
         result: &mut ToolResult,
     ) -> Result<Option<String>, RuntimeError> {
         let (asked, response) = (call.clone(), Value::String(result.text.clone()));
+        let also = self.hook_names(call);
         let outcome = self
             .run_hooks(move |run| {
-                let tool = hook_call(&asked, rule_names(&asked.name), &asked.input);
+                let tool = hook_call(&asked, also, &asked.input);
                 run(&HookEvent::PostToolUse {
                     tool,
                     response: &response,
@@ -536,10 +556,15 @@ impl Session {
         let admitted =
             blocking(move || tools.admit(&context, &loaded, &asked.name, &asked.input, resolved))
                 .await?;
-        let admitted = match admitted {
+        let mut admitted = match admitted {
             Ok(skill) => self.forkable(skill),
             Err(error) => Err(error.to_string()),
         };
+        if let Ok((_, snapshot)) = &admitted
+            && let Err(why) = self.permit_agent_of(snapshot).await?
+        {
+            admitted = Err(why);
+        }
         let (skill, snapshot) = match admitted {
             Ok(admitted) => admitted,
             Err(why) => {
@@ -659,6 +684,24 @@ impl Session {
         let snapshot = forked(&skill).ok_or("The skill changed during the call.")?;
         self.agents_of(&snapshot)?;
         Ok((skill, snapshot))
+    }
+
+    /// Applies the rules about agents to the one that a skill names. Returns the reason if it may not
+    /// start.
+    async fn permit_agent_of(
+        &self,
+        snapshot: &SkillSnapshot,
+    ) -> Result<Result<(), String>, RuntimeError> {
+        let Some(agent) = snapshot.effects.agent.clone() else {
+            return Ok(Ok(()));
+        };
+        let (context, loaded) = (Arc::clone(&self.context), self.loaded.clone());
+        let (engine, task) = (self.engine.clone(), format!("skill {}", snapshot.name));
+        blocking(move || {
+            let names = engine.agent_names(&agent);
+            permit_agent(&context, &loaded, &names, &task).map_err(|error| error.to_string())
+        })
+        .await
     }
 
     /// Checks the agent that a skill runs as. Returns the reason if it cannot.

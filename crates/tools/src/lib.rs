@@ -48,7 +48,7 @@ pub use loaded::Loaded;
 pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};
 pub use schema::{Schema, SchemaFault};
-pub use skill_access::{load_rules, run_rules};
+pub use skill_access::{agent_rules, decide_agent, load_rules, permit_agent, run_rules};
 pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
     Submit, UnloadSkill,

@@ -53,6 +53,10 @@ pub fn rule_names(tool: &str) -> &'static [&'static str] {
     }
 }
 
+/// The names that rules and hooks use for every tool that starts an agent. The second one is Claude
+/// Code's old name.
+pub const AGENT_NAMES: &[&str] = &["Agent", "Task"];
+
 /// The tools about skills, and `submit`. Sessions add the tools of the host.
 pub const SKILL_TOOLS: [&str; 8] = [
     LIST_SKILLS,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::files::path_guard::PathGuard;
 use crate::loaded::Loaded;
-use crate::names::{SUBMIT, rule_names};
+use crate::names::{AGENT_NAMES, SUBMIT, rule_names};
 use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, ToolErrorKind};
 
@@ -258,7 +258,7 @@ pub(crate) fn permit_sub_run(
 }
 
 impl ToolContext {
-    /// Decides about a skill that an MCP client requests. The same rules apply as if a model
+    /// Decides about a skill that an MCP client or the file of an agent requests. The same rules apply as if a model
     /// requested it, including ask rules and the restrictions of loaded skills.
     pub fn permit_client(
         &self,
@@ -451,40 +451,60 @@ pub(crate) fn permit_tool(
         .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
-/// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
-/// rule requires it. Without a rule, agents may be started: the rules apply to what they do.
-pub(crate) fn permit_agent(
-    context: &ToolContext,
-    loaded: &Loaded,
-    names: &[&str],
-    task: &str,
-) -> Result<(), ToolError> {
+/// Returns the decision of the rules about an agent, `Agent` and `Agent(name)`, or `None` if no rule
+/// is about it. `names` are all names of the agent.
+pub fn agent_rules(context: &ToolContext, loaded: &Loaded, names: &[Box<str>]) -> Option<Decision> {
     let restrictions = loaded.restrictions();
     let actor = Actor::default().within(&restrictions);
-    let arguments: Vec<(&str, &str)> = names.iter().map(|name| ("name", *name)).collect();
-    // Claude Code's old name for the tool.
-    let decisions = ["Agent", "Task"].map(|name| {
+    let arguments: Vec<(&str, &str)> = names.iter().map(|name| ("name", &**name)).collect();
+    let gate = context.gate();
+    let decisions = AGENT_NAMES.iter().map(|name| {
         let action = GateAction::Tool {
             name,
             arguments: &arguments,
         };
-        context.gate().decide(&action, &actor)
+        gate.decide(&action, &actor)
     });
-    let ruled = decisions.into_iter().filter(|one| one.rule.is_some());
-    let Some(decision) = ruled.max_by_key(|decision| decision.verdict) else {
+    let ruled = decisions.filter(|one| one.rule.is_some());
+    let ruled = ruled.max_by_key(|decision| decision.verdict);
+    // It is unknown what an invalid rule was meant to stop.
+    ruled.or_else(|| gate.invalid_restriction(&actor))
+}
+
+/// Applies the rules about starting an agent, `Agent` and `Agent(name)`, and prompts the user if a
+/// rule requires it. Without a rule, agents may be started: the rules apply to what they do. Returns
+/// the decision if it may not start.
+pub fn decide_agent(
+    context: &ToolContext,
+    loaded: &Loaded,
+    names: &[Box<str>],
+    task: &str,
+) -> Result<(), Decision> {
+    let Some(decision) = agent_rules(context, loaded, names) else {
         return Ok(());
     };
-    let what = format!("Starting the agent {}", shown(names.first().unwrap_or(&"")));
-    let long = format!("{what}: {}", sanitize::line(task));
-    let question = ApprovalRequest {
-        what: &long,
+    context.settle(&ApprovalRequest {
+        what: &format!("{}: {}", starting_agent(names), sanitize::line(task)),
         decision: &decision,
         skill: None,
         action: None,
-    };
-    context
-        .settle(&question)
-        .map_err(|decision| ToolError::denied(&what, &decision))
+    })
+}
+
+/// Applies the rules about starting an agent like [`decide_agent`], with the error for a model.
+pub fn permit_agent(
+    context: &ToolContext,
+    loaded: &Loaded,
+    names: &[Box<str>],
+    task: &str,
+) -> Result<(), ToolError> {
+    decide_agent(context, loaded, names, task)
+        .map_err(|decision| ToolError::denied(&starting_agent(names), &decision))
+}
+
+fn starting_agent(names: &[Box<str>]) -> String {
+    let name = names.first().map_or_else(String::new, |name| shown(name));
+    format!("Starting the agent {name}")
 }
 
 /// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then

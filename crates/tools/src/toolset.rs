@@ -306,7 +306,7 @@ impl Toolset {
         loaded: &Loaded,
         name: &str,
         input: &Value,
-        agent: &[&str],
+        agent: &[Box<str>],
     ) -> Result<(), ToolError> {
         let mut available = self.available(context);
         let Some(offer) = available.find(|offer| offer.tool.name() == name) else {

@@ -17,6 +17,7 @@ use prowess::{
     RuntimeError, Update, Watcher, open,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_policy::Decision;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
@@ -479,13 +480,11 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
         RuntimeError::Skill(_) => failure.hint("list skills with `prowess list`"),
         RuntimeError::Denied { skill, decision } => {
             let skill = sanitize::line(skill);
-            let failure = Failure::new(format!("skill `{skill}` was not used"))
-                .cause(permissions::explain(decision))
-                .exit(Exit::Denied);
-            match &decision.remedy {
-                Some(remedy) => failure.hint(sanitize::line(&remedy.to_string()).into_owned()),
-                None => failure.hint("see the rules with `prowess policy show`"),
-            }
+            denied(format!("skill `{skill}` was not used"), decision)
+        }
+        RuntimeError::AgentDenied { agent, decision } => {
+            let agent = wording::tick(sanitize::line(agent));
+            denied(format!("agent {agent} was not started"), decision)
         }
         RuntimeError::UnknownAgent { near, .. } => match near {
             Some(near) => failure.hint(format!("did you mean {}?", wording::tick(near))),
@@ -497,6 +496,17 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             failure.hint(format!("define it in the configuration: `[agents.{name}]`"))
         }
         _ => failure,
+    }
+}
+
+/// Returns the error for a skill or an agent that a rule denies.
+fn denied(what: String, decision: &Decision) -> Failure {
+    let failure = Failure::new(what)
+        .cause(permissions::explain(decision))
+        .exit(Exit::Denied);
+    match &decision.remedy {
+        Some(remedy) => failure.hint(sanitize::line(&remedy.to_string()).into_owned()),
+        None => failure.hint("see the rules with `prowess policy show`"),
     }
 }
 

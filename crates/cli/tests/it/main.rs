@@ -29,6 +29,7 @@ mod find;
 mod fix;
 mod frontmatter;
 mod gate_attacks;
+mod gate_attacks_fifth;
 mod gate_attacks_fourth;
 mod guides;
 mod help;

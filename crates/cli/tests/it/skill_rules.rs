@@ -85,7 +85,8 @@ fn chat(world: &World, line: &str) -> Output {
     command.stdin(format!("{line}\n")).run()
 }
 
-fn mcp(world: &World, tool: &str, name: &str) -> String {
+/// Calls a tool over MCP. Returns the answer.
+pub(crate) fn mcp(world: &World, tool: &str, name: &str) -> String {
     let call = json!({"name": tool, "arguments": {"name": name}});
     mcp_request(world, "tools/call", &call)
 }

@@ -44,8 +44,11 @@ const IGNORED: [(&str, &str); 7] = [
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
-    let Some(MarkdownAgent { entries, mut agent }) =
-        markdown::read(reader, bytes, Dialect::Claude, ".md")
+    let Some(MarkdownAgent {
+        entries,
+        mut agent,
+        unread,
+    }) = markdown::read(reader, bytes, Dialect::Claude, ".md")
     else {
         return Vec::new();
     };
@@ -81,8 +84,15 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
             Selection::all()
         }
     };
+    if !reader.are_names(&entries, "disallowedTools") {
+        // It is unknown what it was meant to forbid.
+        agent.tools = Selection::none();
+    }
     let mode = reader.text(&entries, "permissionMode");
-    agent.is_read_only = mode.is_some_and(|mode| mode.trim() == "plan");
+    agent.is_read_only = match &mode {
+        Some(mode) => mode.trim().eq_ignore_ascii_case("plan"),
+        None => has("permissionMode"),
+    };
     agent.preload = reader
         .names(&entries, "skills")
         .map(bare)
@@ -94,6 +104,7 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
         let help = "remove the line to give it all tools of the session";
         reader.report(VALUE.as_warning(), entry.key_span, message, help);
     }
+    markdown::restrict_unread(reader, unread, &mut agent);
     vec![agent]
 }
 

@@ -38,8 +38,11 @@ const IGNORED: [(&str, &str); 4] = [
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
-    let Some(MarkdownAgent { entries, mut agent }) =
-        markdown::read(reader, bytes, Dialect::Copilot, ".agent.md")
+    let Some(MarkdownAgent {
+        entries,
+        mut agent,
+        unread,
+    }) = markdown::read(reader, bytes, Dialect::Copilot, ".agent.md")
     else {
         return Vec::new();
     };
@@ -52,5 +55,6 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     if let Some(agents) = reader.names(&entries, "agents") {
         agent.calls = Selection::listed(bare(agents));
     }
+    markdown::restrict_unread(reader, unread, &mut agent);
     vec![agent]
 }

@@ -31,8 +31,11 @@ const IGNORED: [(&str, &str); 3] = [
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
-    let Some(MarkdownAgent { entries, mut agent }) =
-        markdown::read(reader, bytes, Dialect::Gemini, ".md")
+    let Some(MarkdownAgent {
+        entries,
+        mut agent,
+        unread,
+    }) = markdown::read(reader, bytes, Dialect::Gemini, ".md")
     else {
         return Vec::new();
     };
@@ -54,5 +57,6 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
     agent.limits.seconds = reader
         .number(&entries, "timeout_mins")
         .map(|minutes| minutes.saturating_mul(60));
+    markdown::restrict_unread(reader, unread, &mut agent);
     vec![agent]
 }

@@ -1,17 +1,83 @@
 //! Agents in Markdown files with frontmatter, which four systems use.
 
 use prowess_diag::Span;
-use prowess_spec::parse;
+use prowess_spec::problem::ProblemKind;
+use prowess_spec::{ParsedSkill, parse};
 
 use crate::Dialect;
 use crate::file_reader::{FileReader, NAME, VALUE, find};
-use crate::model::{AgentDef, AgentName, ModelChoice, NameFault};
+use crate::model::{AgentDef, AgentName, ModelChoice, NameFault, Selection};
 use crate::tree::{NodeEntry, entries_from_yaml};
 
 /// A Markdown file: its frontmatter, and an agent with what all systems share.
 pub(super) struct MarkdownAgent {
     pub(super) entries: Vec<NodeEntry>,
     pub(super) agent: AgentDef,
+    /// A restricting key that may be in a part of the frontmatter that was not read.
+    pub(super) unread: Option<&'static str>,
+}
+
+/// Keys that restrict an agent, in lower case.
+const RESTRICTING: [&str; 5] = [
+    "tools",
+    "allowedtools",
+    "disallowedtools",
+    "permission",
+    "permissionmode",
+];
+
+/// Returns a restricting key that a part of the frontmatter mentions which was not read.
+fn unread_key(parsed: &ParsedSkill<'_>, entries: &[NodeEntry]) -> Option<&'static str> {
+    let is_unclosed = parsed
+        .problems
+        .iter()
+        .any(|problem| problem.kind == ProblemKind::FrontmatterUnclosed);
+    let manifest = &parsed.manifest;
+    if !is_unclosed && !manifest.incomplete && manifest.lost.is_empty() {
+        return None;
+    }
+    // Without its end, the frontmatter may be the first block.
+    let block = match parsed.yaml.filter(|_| !is_unclosed) {
+        Some(yaml) => yaml.of(parsed.text),
+        None => parsed.text.split("\n\n").next().unwrap_or_default(),
+    };
+    let block = block.to_ascii_lowercase();
+    let has_escapes = ["\\x", "\\u", "\\\n"].iter().any(|one| block.contains(one));
+    let is_read = |key: &str| {
+        let mut known = entries.iter();
+        known.any(|entry| entry.key.eq_ignore_ascii_case(key))
+    };
+    let mut keys = RESTRICTING.into_iter().filter(|key| !is_read(key));
+    keys.find(|key| has_escapes || has_key(&block, key))
+}
+
+/// Returns `true` if a text in lower case may have a key, in lines or in braces.
+fn has_key(block: &str, key: &str) -> bool {
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '?' | '-');
+    let mut parts = block.split(['\n', '\r', '{', ',']);
+    parts.any(|part| {
+        let rest = part.trim_start_matches(is_around).strip_prefix(key);
+        let rest = rest.map(|rest| rest.trim_start_matches(is_around));
+        // `? key` has its colon in the next line.
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '#', '}']))
+    })
+}
+
+/// Restricts an agent whose file may restrict it in a part that was not read: it has no tools, and
+/// starts no agents.
+pub(super) fn restrict_unread(
+    reader: &mut FileReader<'_>,
+    unread: Option<&'static str>,
+    agent: &mut AgentDef,
+) {
+    let Some(key) = unread else {
+        return;
+    };
+    agent.tools = Selection::none();
+    agent.calls = Selection::none();
+    agent.is_read_only = true;
+    let message = format!("`{key}` may be in the part that cannot be read: the agent has no tools");
+    reader.report(VALUE, agent.span, message, "fix the frontmatter");
 }
 
 /// Reads the frontmatter and the body. `ending` is removed from the file name if there is no
@@ -48,7 +114,12 @@ pub(super) fn read(
     } else if let Some(model) = reader.text(&entries, "model") {
         agent.model = ModelChoice::parse(&model);
     }
-    Some(MarkdownAgent { entries, agent })
+    let unread = unread_key(&parsed, &entries);
+    Some(MarkdownAgent {
+        entries,
+        agent,
+        unread,
+    })
 }
 
 /// Returns the `name`, else the name of the file.

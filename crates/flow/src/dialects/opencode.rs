@@ -32,8 +32,11 @@ const IGNORED: [(&str, &str); 3] = [
 ];
 
 pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
-    let Some(MarkdownAgent { entries, mut agent }) =
-        markdown::read(reader, bytes, Dialect::OpenCode, ".md")
+    let Some(MarkdownAgent {
+        entries,
+        mut agent,
+        unread,
+    }) = markdown::read(reader, bytes, Dialect::OpenCode, ".md")
     else {
         return Vec::new();
     };
@@ -58,6 +61,7 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
             switch(reader, entry, (on, off), &mut agent);
         }
     }
+    markdown::restrict_unread(reader, unread, &mut agent);
     vec![agent]
 }
 

@@ -40,6 +40,7 @@ use crate::journal::{Journal, blocking};
 use crate::mission::agents::MissionCast;
 use crate::mission::desk::TaskDesk;
 use crate::outcome::FinishedRun;
+use crate::resume::Above;
 use crate::session::{Session, one_line};
 use crate::subrun;
 
@@ -895,8 +896,8 @@ impl UnitWork {
             })
         );
         let budget = budget.filter(|_| is_spent);
-        let context = engine.context().derive();
-        let resumed = Session::resume_at(engine, &context, id, budget, Some(self.desk));
+        let above = Above::Restored(engine.context());
+        let resumed = Session::resume_at(engine, above, id, budget, Some(self.desk));
         let mut session = Box::pin(resumed).await?;
         let pause = Box::pin(session.proceed(cancel)).await?;
         subrun::finish(session, pause).await

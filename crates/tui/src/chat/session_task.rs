@@ -358,7 +358,8 @@ fn problem(error: &RuntimeError) -> Problem {
             )]
         }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. }))
-        | RuntimeError::Denied { decision, .. } => {
+        | RuntimeError::Denied { decision, .. }
+        | RuntimeError::AgentDenied { decision, .. } => {
             let remedy = decision.remedy.as_ref();
             remedy
                 .map(|remedy| sanitize::line(&remedy.to_string()).into_owned())
@@ -373,6 +374,7 @@ fn problem(error: &RuntimeError) -> Problem {
             | RuntimeError::NoSkill(_)
             | RuntimeError::UntrustedAgent { .. }
             | RuntimeError::Denied { .. }
+            | RuntimeError::AgentDenied { .. }
             | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
     );
     let lines: Vec<&str> = message
