@@ -2,7 +2,8 @@
 
 use prowess::store::SqliteSessions;
 use prowess::traits::{OpenQuestion, QuestionQuery, SessionStore};
-use prowess_diag::{review, sanitize, wording};
+use prowess_diag::review::{self, ScreenSize};
+use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
 use crate::commands::run::failure;
@@ -55,7 +56,19 @@ pub(crate) fn run(
         printer.status(&format!("No open questions{more}"));
         return Ok(Exit::Done);
     }
-    let texts: Vec<String> = asked.iter().map(|asked| text(asked, args.all)).collect();
+    let screen = match printer.width() {
+        Some(columns) => ScreenSize {
+            columns,
+            ..prowess_tui::screen_size()
+        },
+        // Not a terminal: nothing is wrapped or repeated.
+        None => ScreenSize {
+            columns: usize::MAX,
+            lines: usize::MAX,
+        },
+    };
+    let texts = asked.iter().map(|asked| text(asked, args.all, screen));
+    let texts: Vec<String> = texts.collect();
     printer.answer(&texts.join("\n"))?;
     Ok(Exit::Done)
 }
@@ -81,7 +94,8 @@ pub(crate) fn store(environment: &Environment) -> Option<SqliteSessions> {
     environment.store_file().map(SqliteSessions::new)
 }
 
-fn text(asked: &OpenQuestion, with_project: bool) -> String {
+/// Describes a question. The action is shown like in a prompt: it may be of another's choice.
+fn text(asked: &OpenQuestion, with_project: bool, screen: ScreenSize) -> String {
     let OpenQuestion {
         question,
         root,
@@ -100,9 +114,7 @@ fn text(asked: &OpenQuestion, with_project: bool) -> String {
         head.push_str(&format!(", in {}", sanitize::line(project)));
     }
     let mut text = format!("{head}\n");
-    for line in sanitize::block(&question.what).lines() {
-        text.push_str(&format!("    {line}\n"));
-    }
+    text.push_str(&review::action(&question.what, screen));
     text.push_str(&format!("  {}\n", review::line(&question.reason)));
     text
 }
