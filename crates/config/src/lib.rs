@@ -10,8 +10,8 @@ mod rules;
 mod skills;
 
 pub use mcp_servers::{
-    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, ServerError,
-    project_mcp_files, read_mcp_file,
+    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, ServerError, agent_servers,
+    parse_mcp_file, project_mcp_files, read_mcp_file,
 };
 pub use other_systems::{IgnoredSetting, OtherSettings, PlanckVariables, TeamFolder};
 pub use rules::RuleOptions;

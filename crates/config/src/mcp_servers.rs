@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::Scope;
+use prowess_flow::AgentDef;
 use prowess_registry::fs::skill_folders;
 use serde_json::{Map, Value};
 
@@ -260,12 +261,35 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         faults: vec![why],
         ..McpFile::default()
     };
-    let text = match read_capped(path) {
-        Ok(Some(text)) => text,
-        Ok(None) => return McpFile::default(),
-        Err(error) => return fault(error.to_string()),
+    match read_capped(path) {
+        Ok(Some(text)) => parse_mcp_file(path, &text),
+        Ok(None) => McpFile::default(),
+        Err(error) => fault(error.to_string()),
+    }
+}
+
+/// Returns the servers in the files of an agent that it may use, with the file of each.
+pub fn agent_servers(agent: &AgentDef) -> Vec<(McpServer, Box<str>)> {
+    let mut servers = Vec::new();
+    for file in &agent.server_files {
+        let read = parse_mcp_file(Path::new(&*file.path), &file.text);
+        let selected = (read.servers.into_iter()).filter(|it| agent.servers.contains(&it.name));
+        servers.extend(selected.map(|server| (server, file.path.clone())));
+    }
+    servers
+}
+
+/// Parses the text of a `.mcp.json`, or of a file of servers of another system. The one parser for
+/// what is shown and what is started.
+pub fn parse_mcp_file(path: &Path, text: &str) -> McpFile {
+    let fault = |why: String| McpFile {
+        faults: vec![why],
+        ..McpFile::default()
     };
-    let value: Value = match serde_json::from_str(&text) {
+    if text.len() as u64 > MAX_FILE {
+        return fault(ServerError::TooLarge.to_string());
+    }
+    let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };

@@ -18,6 +18,9 @@ use crate::tree::{Node, NodeEntry};
 const MAX_AGENTS: usize = 256;
 /// Maximum number of bytes of all files that one file names.
 const MAX_OTHER_BYTES: usize = 8 * 1024 * 1024;
+/// The least number of bytes that a file counts towards a limit, so that the number of files is
+/// limited too.
+pub const MIN_FILE: usize = 4 * 1024;
 /// Maximum number of findings of one rule per file.
 const MAX_OF_A_RULE: usize = 100;
 
@@ -159,6 +162,10 @@ impl<'a> FileReader<'a> {
 
     /// Returns `true` if a file of the project exists.
     pub(crate) fn exists(&self, path: &str) -> bool {
+        if self.left.get() == 0 {
+            return false;
+        }
+        self.left.set(self.left.get().saturating_sub(MIN_FILE));
         self.files.exists(path)
     }
 
@@ -180,7 +187,7 @@ impl<'a> FileReader<'a> {
         }
         let bytes = self.files.read(path)?;
         // After the first file that does not fit, no other is opened.
-        let left = self.left.get().checked_sub(bytes.len());
+        let left = self.left.get().checked_sub(bytes.len().max(MIN_FILE));
         self.left.set(left.unwrap_or(0));
         match left {
             Some(_) => Ok(bytes),
@@ -447,6 +454,17 @@ impl<'a> FileReader<'a> {
                 None
             }
         }
+    }
+
+    /// Reports a folder or file that a link leads out of the project. Returns `None` for one.
+    pub(crate) fn check_inside(&mut self, path: &ResourcePath, span: Span) -> Option<()> {
+        let Err(ReadFault::Unreadable(why)) = self.files.read(path.as_str()) else {
+            return Some(());
+        };
+        let message = format!("`{}` cannot be read: {why}", shown(path.as_str()));
+        let help = "use a path inside the project, relative to this file";
+        self.report(PATH, span, message, help);
+        None
     }
 
     /// Reads a file that this one names. Reports a file that cannot be read.

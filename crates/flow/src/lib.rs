@@ -17,11 +17,11 @@ mod servers;
 mod tree;
 
 pub use dialects::{Dialect, read};
-pub use file_reader::ProjectFiles;
+pub use file_reader::{MIN_FILE, ProjectFiles};
 pub use json::{JsonError, parse as parse_json};
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
-    PromptSource, Selection, ServerDef, TeamDef, TeamKind,
+    PromptSource, Selection, ServerFile, TeamDef, TeamKind,
 };
 pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
 pub use tree::{Node, NodeEntry};

@@ -153,10 +153,8 @@ pub struct AgentDef {
     pub preload: Vec<Box<str>>,
     /// Folders of skills that only this agent has, by the name of the skill.
     pub skill_folders: Vec<(Box<str>, Box<str>)>,
-    /// Files with MCP servers that only this agent has.
-    pub server_files: Vec<Box<str>>,
-    /// The MCP servers that its files define. They are started only for trusted agents.
-    pub server_defs: Vec<ServerDef>,
+    /// Files with MCP servers that only this agent has. They are started only for trusted agents.
+    pub server_files: Vec<ServerFile>,
     /// A folder whose skills, servers and instructions replace those of the project.
     pub root: Option<Box<str>>,
     /// The agents that it may start.
@@ -169,29 +167,20 @@ pub struct AgentDef {
     pub ignored: Vec<Box<str>>,
 }
 
-/// An MCP server that an agent's file defines: a program, or a URL.
+/// A file with MCP servers, as it was read: the servers that are shown and started are parsed from
+/// the text whose digest is among the sources of the agent file.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ServerDef {
-    /// Its name.
-    pub name: Box<str>,
-    /// The path of its file in the project.
-    pub file: Box<str>,
-    /// The program.
-    pub command: Option<Box<str>>,
-    /// The arguments of the program.
-    pub args: Vec<Box<str>>,
-    /// The environment variables of the program.
-    pub env: Vec<(Box<str>, Box<str>)>,
-    /// The URL.
-    pub url: Option<Box<str>>,
-    /// The headers of each request.
-    pub headers: Vec<(Box<str>, Box<str>)>,
+pub struct ServerFile {
+    /// Its path in the project.
+    pub path: Box<str>,
+    /// Its text.
+    pub text: Box<str>,
 }
 
-impl std::fmt::Debug for ServerDef {
-    /// Prints no values: variables and headers may contain secrets.
+impl std::fmt::Debug for ServerFile {
+    /// Prints no text: variables and headers may contain secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "ServerDef({} in {})", self.name, self.file)
+        write!(formatter, "ServerFile({})", self.path)
     }
 }
 
@@ -234,7 +223,6 @@ impl AgentDef {
             preload: Vec::new(),
             skill_folders: Vec::new(),
             server_files: Vec::new(),
-            server_defs: Vec::new(),
             root: None,
             calls: Selection::none(),
             limits: AgentLimits::default(),

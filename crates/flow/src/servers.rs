@@ -1,50 +1,34 @@
 //! MCP servers that agent files define.
+//!
+//! The text of a file of servers is kept, and `prowess-config` parses it for the trust summary and
+//! for a session alike. Only findings are made here.
 
 use prowess_spec::ResourcePath;
 
-use crate::file_reader::{FileReader, VALUE, find};
-use crate::model::ServerDef;
+use crate::file_reader::{FileReader, UNSUPPORTED, VALUE, find};
+use crate::model::ServerFile;
 use crate::tree::NodeEntry;
 
 /// Maximum number of servers of one file.
 const MAX_SERVERS: usize = 64;
 
-/// Reads the keys of a server: a program, or a URL.
-pub(crate) fn server(
-    reader: &mut FileReader<'_>,
-    name: &str,
-    file: &str,
-    entries: &[NodeEntry],
-) -> ServerDef {
-    let mut pairs = |key: &str| {
-        let entries = reader.map(entries, key).unwrap_or_default();
-        let pairs = entries
-            .iter()
-            .filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.into())));
-        pairs.collect()
-    };
-    let (env, headers) = (pairs("env"), pairs("headers"));
-    let args = reader.list(entries, "args").unwrap_or_default();
-    let args = args.iter().filter_map(|item| Some(item.text()?.into()));
-    ServerDef {
-        name: name.into(),
-        file: file.into(),
-        args: args.collect(),
-        command: reader.text(entries, "command"),
-        url: reader.text(entries, "url"),
-        env,
-        headers,
-    }
+/// Checks the keys of a server: a program, or a URL.
+pub(crate) fn check_server(reader: &mut FileReader<'_>, entries: &[NodeEntry]) {
+    reader.map(entries, "env");
+    reader.map(entries, "headers");
+    reader.list(entries, "args");
+    reader.text(entries, "command");
+    reader.text(entries, "url");
 }
 
-/// Reads `mcp.json` of core-agent: a map `servers`.
-pub(crate) fn servers_file(reader: &mut FileReader<'_>, path: &ResourcePath) -> Vec<ServerDef> {
+/// Checks `mcp.json` of core-agent: a map `servers`.
+pub(crate) fn check_servers(reader: &mut FileReader<'_>) {
     let Some(entries) = super::dialects::json_object(reader) else {
-        return Vec::new();
+        return;
     };
-    let mut servers = Vec::new();
-    for entry in reader.map(&entries, "servers").unwrap_or_default() {
-        if servers.len() == MAX_SERVERS {
+    let servers = reader.map(&entries, "servers").unwrap_or_default();
+    for (number, entry) in servers.iter().enumerate() {
+        if number == MAX_SERVERS {
             let message = format!("only the first {MAX_SERVERS} servers of a file are read");
             reader.report(VALUE, entry.key_span, message, "split the file");
             break;
@@ -56,14 +40,16 @@ pub(crate) fn servers_file(reader: &mut FileReader<'_>, path: &ResourcePath) -> 
         if find(keys, "auth").is_some() {
             let message = format!("`auth` of the server `{}` has no effect", entry.key);
             let help = "set a header with a variable instead, such as `\"headers\": {…}`";
-            reader.report(
-                crate::file_reader::UNSUPPORTED,
-                entry.key_span,
-                message,
-                help,
-            );
+            reader.report(UNSUPPORTED, entry.key_span, message, help);
         }
-        servers.push(server(reader, &entry.key, path.as_str(), keys));
+        check_server(reader, keys);
     }
-    servers
+}
+
+/// Returns a file of servers with its text.
+pub(crate) fn server_file(path: &ResourcePath, text: &str) -> ServerFile {
+    ServerFile {
+        path: path.as_str().into(),
+        text: text.into(),
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use prowess_diag::wording::{self, io_reason};
-use prowess_flow::{AgentFile, AgentScope, Dialect, MAX_FILE, ProjectFiles, read};
+use prowess_flow::{AgentFile, AgentScope, Dialect, MAX_FILE, MIN_FILE, ProjectFiles, read};
 use prowess_spec::ReadFault;
 
 use crate::fs::skill_folders::{Place, project_folders, repository};
@@ -79,6 +79,14 @@ const PLACES: [AgentPlace; 13] = [
     AgentPlace::project(Dialect::Copilot, "agents").flat(),
     AgentPlace::both(Dialect::Copilot, ".copilot/agents"),
 ];
+
+/// Returns the top folder, such as `.claude`, if a path in a home folder is that of an agent file in
+/// one of the usual places.
+pub fn agent_place(path: &str) -> Option<&'static str> {
+    let mut places = PLACES.iter().filter(|place| place.in_home);
+    let place = places.find(|place| Path::new(path).starts_with(place.path))?;
+    place.path.split('/').next()
+}
 
 /// An agent file and the folder that its paths are relative to.
 #[derive(Clone, Debug)]
@@ -334,14 +342,21 @@ impl<'l> ProjectFolder<'l> {
 
 impl ProjectFiles for ProjectFolder<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
-        let most = MAX_FILE.min(self.left.get());
-        let bytes = self.folder.bytes(path, most as u64);
+        let left = self.left.get();
+        if left == 0 {
+            let bytes = MAX_BYTES as u64;
+            return Err(ReadFault::TooLarge { bytes });
+        }
+        self.left.set(left.saturating_sub(MIN_FILE));
+        let bytes = self.folder.bytes(path, MAX_FILE.min(left) as u64);
         let bytes = bytes.map_err(|error| fault(&error))?;
-        self.left.set(self.left.get().saturating_sub(bytes.len()));
+        let counted = bytes.len().max(MIN_FILE);
+        self.left.set(left.saturating_sub(counted));
         Ok(bytes)
     }
 
     fn exists(&self, path: &str) -> bool {
+        self.left.set(self.left.get().saturating_sub(MIN_FILE));
         let found = self.folder.bytes(path, 0).map_err(|error| fault(&error));
         !matches!(found, Err(ReadFault::Missing))
     }

@@ -171,6 +171,16 @@ pub fn digest_of(path: &Path) -> Result<String, ContentsError> {
     read_path(path, None).map(|read| read.digest)
 }
 
+/// Returns the text of the main file of a skill, and the digest over all its files: both of the same
+/// bytes. `main` is `None` for a single file. The text is `None` if it is too large.
+pub fn text_and_digest(
+    path: &Path,
+    main: Option<&str>,
+) -> Result<(Option<Vec<u8>>, String), ContentsError> {
+    let read = read_path(path, main)?;
+    Ok((read.text, read.digest))
+}
+
 /// Lists the files of a skill, with the folder that their paths are relative to.
 pub fn files_of(path: &Path) -> Result<(PathBuf, Vec<FileFacts>), ContentsError> {
     let failed = |verb, source| ContentsError::File {

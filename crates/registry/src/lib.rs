@@ -26,8 +26,10 @@ pub mod source;
 mod stamp;
 pub mod subscribe;
 
-pub use agent_files::{FoundAgentFile, agent_files, read_agent_file, read_agent_text};
-pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
+pub use agent_files::{FoundAgentFile, agent_files, agent_place, read_agent_file, read_agent_text};
+pub use contents::{
+    ContentsError, SkillContents, digest_of, files_of, skill_path, text_and_digest,
+};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
 pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot, repository};

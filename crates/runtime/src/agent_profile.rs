@@ -384,7 +384,12 @@ fn missing_tools(agent: &str, missing: &[Box<str>]) -> Option<String> {
 /// note about the project.
 fn notes(context: &ToolContext, found: &FoundAgent, definition: &AgentDef) -> AgentNotes {
     if let Some(root) = &definition.root {
-        let text = read_text(&found.path_of(root), "AGENTS.md", MAX_NOTES);
+        // Below the project, so that a link in the path of the root leads nowhere else.
+        let text = read_text(
+            &found.entry.file.root,
+            &format!("{root}/AGENTS.md"),
+            MAX_NOTES,
+        );
         let is_prompt = |text: &String| {
             definition.prompt.is_empty() || !text.contains(definition.prompt.trim())
         };

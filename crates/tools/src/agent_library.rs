@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use prowess_flow::{AgentDef, AgentFile, AgentRoster, AgentScope, PromptSource, RosterEntry};
-use prowess_registry::{Place, agent_files, read_agent_file};
+use prowess_registry::{Place, agent_files};
 
 /// Decides whether the agents of a file may run.
 pub trait AgentFileTrust: Debug + Send + Sync {
@@ -74,17 +74,6 @@ impl AgentLibrary {
     pub fn is_trusted(&self, agent: &FoundAgent) -> bool {
         let entry = &agent.entry;
         self.trust.is_trusted(entry.scope, &entry.file)
-    }
-
-    /// Returns `true` if an agent may run, and its file is as trusted now as when it was read. Reads
-    /// the file again.
-    pub fn is_trusted_now(&self, agent: &FoundAgent) -> bool {
-        let file = &agent.entry.file;
-        let now = read_agent_file(&file.root, &file.path, file.dialect);
-        let is_now = |now: &AgentFile| {
-            self.trust.is_trusted(agent.entry.scope, now) && now.agents == file.agents
-        };
-        self.is_trusted(agent) && now.is_ok_and(|now| is_now(&now))
     }
 }
 

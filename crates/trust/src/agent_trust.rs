@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use prowess_flow::{AgentFile, AgentScope, MAX_FILE};
+use prowess_registry::agent_place;
 use prowess_registry::resource::{ResourceError, SkillFolder};
 
 use crate::HiddenText;
@@ -130,9 +131,10 @@ fn is_agent_file_trust_required(scope: AgentScope, file: &AgentFile, project: &P
         AgentScope::User => {
             let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let (home, project) = (real(&file.root), real(project));
-            // If the home folder is the project, the folder of the agents in it is protected.
-            let top = Path::new(&*file.path).components().next();
-            let top = top.map(|top| real(&home.join(top)));
+            // If the home folder is the project, the folders of agents in it are protected. A folder
+            // with teams that the settings name is not.
+            let place = agent_place(&file.path);
+            let top = place.map(|place| real(&home.join(place)));
             let is_protected = |path: &Path| {
                 home.starts_with(&project) && top.as_ref().is_some_and(|top| path.starts_with(top))
             };

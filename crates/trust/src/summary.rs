@@ -9,7 +9,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::fs::read::SKILL_FILES;
-use prowess_registry::{files_of, outside_route};
+use prowess_registry::{files_of, outside_route, text_and_digest};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::escapes::escaped_with_neighbours;
@@ -114,21 +114,30 @@ pub struct HiddenText {
 
 /// Summarises a skill: a folder, or a single file.
 pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
-    let mut summary = TrustSummary {
-        digest: digest_of(skill)?,
-        ..TrustSummary::default()
-    };
-    let (folder, main) = if skill.is_dir() {
-        (skill, skill.join(main_file_in(skill)))
+    let (folder, main, name) = if skill.is_dir() {
+        let name = main_file_in(skill);
+        (skill, skill.join(name), Some(name))
     } else {
-        (skill.parent().unwrap_or(skill), skill.to_owned())
+        (skill.parent().unwrap_or(skill), skill.to_owned(), None)
+    };
+    // The text that is summarised is the one that the digest covers.
+    let (text, digest) = text_and_digest(skill, name)?;
+    let mut summary = TrustSummary {
+        digest,
+        ..TrustSummary::default()
     };
     let failed = |source| TrustError::File {
         verb: "read",
         path: main.clone(),
         source,
     };
-    let text = read(&main).map_err(failed)?;
+    let text = match text {
+        Some(mut text) => {
+            text.truncate(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX));
+            text
+        }
+        None => read(&main).map_err(failed)?,
+    };
     // As the skill is named in a session; `skill` may be a relative path.
     let place = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
     let mut network = NetworkNames::default();
@@ -164,6 +173,12 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     (summary.hidden, summary.hidden_left_out) = hidden.finish(&name);
     summary.network = network.names();
     summary.network_left_out = network.left_out;
+    // The other files were read once more.
+    if digest_of(skill)? != summary.digest {
+        return Err(TrustError::Changed {
+            path: skill.to_owned(),
+        });
+    }
     Ok(summary)
 }
 
@@ -499,7 +514,39 @@ fn find_hidden(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    /// The digest and the text of a summary are of the same bytes, whatever happens to the file.
+    #[test]
+    fn summary_is_about_the_files_of_its_digest() {
+        let world = tempfile::tempdir().unwrap();
+        let skill = world.path().join("x");
+        fs::create_dir(&skill).unwrap();
+        let text = |tools: &str| format!("---\nname: x\ndescription: d\n{tools}---\nx\n");
+        let texts = [text("allowed-tools: Bash\n"), text("")];
+        let main = skill.join("SKILL.md");
+        fs::write(&main, &texts[0]).unwrap();
+        let granting = digest_of(&skill).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let next = world.path().join("next");
+                while !is_over.load(Ordering::Relaxed) {
+                    for text in &texts {
+                        fs::write(&next, text).unwrap();
+                        fs::rename(&next, &main).unwrap();
+                    }
+                }
+            });
+            let found: Vec<_> = (0..2_000).filter_map(|_| summarise(&skill).ok()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            for summary in found {
+                assert_eq!(summary.digest == granting, !summary.grants.is_empty());
+            }
+        });
+    }
 
     #[test]
     fn summary_lists_grants_commands_scripts_and_hidden_text() {

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use prowess::BUILT_IN_AGENTS;
 use prowess::inspect::{self, selection_text};
+use prowess_config::agent_servers;
 use prowess_diag::{FileReport, Severity, suggest, theme, wording};
 use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
 use prowess_registry::{FoundAgentFile, agent_files};
@@ -432,8 +433,8 @@ fn show(
         line("effort", agent.effort.as_deref().unwrap_or_default());
         line("tools", &selection_text(&agent.tools));
         line("servers", &selection_text(&agent.servers));
-        for server in &agent.server_defs {
-            line("server", &inspect::server_text(server));
+        for (server, file) in agent_servers(agent) {
+            line("server", &inspect::server_text(&server, &file));
         }
         line("skills", &selection_text(&agent.skills));
         line("preloads", &agent.preload.join(", "));

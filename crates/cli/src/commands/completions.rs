@@ -2,10 +2,9 @@
 
 use std::ffi::OsStr;
 
-use clap::Args;
-use clap_complete::ArgValueCandidates;
+use clap::{Args, ValueHint};
 use clap_complete::CompletionCandidate;
-use clap_complete::engine::{PathCompleter, ValueCompleter};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
 use prowess_catalog::Scope;
 use prowess_diag::{sanitize, suggest, wording};
@@ -61,10 +60,30 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Fai
 /// Handles a completion request from a shell. Returns `true` if there was one.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
-    let complete = CompleteEnv::with_factory(args::command);
+    let complete = CompleteEnv::with_factory(|| with_plain_paths(args::command()));
     complete
         .try_complete(arguments, Some(&environment.current))
         .unwrap_or(true)
+}
+
+/// Completes every path with [`paths`], also that of an argument without a completer of its own.
+fn with_plain_paths(command: clap::Command) -> clap::Command {
+    let is_path = |hint: ValueHint| {
+        matches!(
+            hint,
+            ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath
+        )
+    };
+    command
+        .mut_args(|arg| {
+            let has_own = arg.get::<ArgValueCompleter>().is_some()
+                || arg.get::<ArgValueCandidates>().is_some();
+            if has_own || !is_path(arg.get_value_hint()) {
+                return arg;
+            }
+            arg.add(ArgValueCompleter::new(paths))
+        })
+        .mut_subcommands(with_plain_paths)
 }
 
 /// Returns paths and the names of visible skills.
@@ -76,7 +95,24 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
             .starts_with(typed.as_encoded_bytes())
     };
     let names = skill_names().into_iter().filter(begins);
-    names.chain(PathCompleter::any().complete(typed)).collect()
+    names.chain(paths(typed)).collect()
+}
+
+/// Returns paths that a shell parses as one plain word. Files of a project have any name.
+pub(crate) fn paths(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let is_plain = |candidate: &CompletionCandidate| {
+        let path = candidate.get_value().to_str();
+        path.is_some_and(|path| {
+            path.strip_prefix("~/")
+                .unwrap_or(path)
+                .chars()
+                .all(|c| is_plain(c) || matches!(c, '+' | ',' | '=' | '@' | '%'))
+                && !path.starts_with('-')
+        })
+    };
+    let mut paths = PathCompleter::any().complete(typed);
+    paths.retain(is_plain);
+    paths
 }
 
 /// Returns the names of visible skills.
@@ -105,8 +141,12 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
 /// Returns `true` if a shell parses the name as one plain word. Names are untrusted, and shells insert
 /// candidates unquoted, so that a crafted name would run on Enter.
 fn is_harmless(name: &str) -> bool {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
     !name.starts_with('-') && name.chars().all(is_plain)
+}
+
+/// Returns `true` for characters that have no meaning in a shell.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/')
 }
 
 /// Returns the scopes accepted by `--scope`.

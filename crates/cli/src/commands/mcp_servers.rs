@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::config::{
-    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, project_mcp_files,
-    read_mcp_file,
+    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, agent_servers, parse_mcp_file,
+    project_mcp_files, read_mcp_file,
 };
+use prowess::inspect::{project_programs, server_command, server_settings};
 use prowess_diag::path::display_path;
 use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, RosterEntry, TeamKind};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_shell::programs;
+use prowess_registry::text_and_digest;
 use prowess_tools::{FoundAgent, ToolOwner};
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
@@ -84,21 +85,24 @@ impl Setup {
                 taken.extend(file.names);
             }
         }
-        for path in self.project_servers() {
+        let project = self.project_servers();
+        if !project.is_empty() {
+            taken.extend(self.servers_of_user_agents());
+        }
+        for path in project {
             if path.is_symlink() {
                 let path = path.display();
                 found.notes.push(format!("ignoring {path}: it is a link"));
                 continue;
             }
-            let file = found.file(&path);
-            // Read the file again after the trust check: the contents in use must be the trusted
-            // ones.
-            let trusted = self
-                .paths
-                .trust()
-                .is_some_and(|store| is_trusted(&store, &path))
-                && read_mcp_file(&path) == file;
-            if trusted {
+            // One read: the contents in use must be the trusted ones.
+            let (file, digest) = read_with_digest(&path);
+            found.note_faults(&path, &file);
+            let is_trusted = |store: TrustStore| {
+                let state = store.state_of(TrustKind::Servers, &path, &digest);
+                state.is_ok_and(|state| state.is_trusted())
+            };
+            if self.paths.trust().is_some_and(is_trusted) {
                 found.add_free(&file.servers, &taken, None, &self.variables);
                 taken.extend(file.names);
             } else if !file.servers.is_empty() {
@@ -106,6 +110,15 @@ impl Setup {
             }
         }
         found
+    }
+
+    /// Returns the names of the servers that agents of the user have. A project cannot reuse them.
+    fn servers_of_user_agents(&self) -> BTreeSet<String> {
+        let library = self.services.agents.as_ref();
+        let entries = library.map_or(&[][..], |library| library.roster().entries());
+        let own = entries.iter().filter(|it| it.scope == AgentScope::User);
+        let servers = own.filter_map(RosterEntry::agent).flat_map(agent_servers);
+        servers.map(|(server, _)| server.name.to_string()).collect()
     }
 
     /// Returns the `.mcp.json` and `.agents/mcp.json` of the project, as far as they exist.
@@ -181,44 +194,50 @@ impl Setup {
         };
         let mut taken = self.config.server_names.clone();
         taken.extend(found.usable.iter().map(|server| server.name.to_string()));
+        let mut taken_in_project = taken.clone();
+        taken_in_project.extend(self.servers_of_user_agents());
+        let mut known: BTreeMap<Box<str>, McpServer> = BTreeMap::new();
         for entry in library.roster().entries().iter().filter(is_wanted) {
             let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
                 continue;
             };
             let agent = FoundAgent::new(entry);
-            let of_root = definition
-                .root
-                .iter()
-                .map(|root| format!("{root}/mcp.json"));
-            let files = definition.server_files.iter().map(ToString::to_string);
-            for path in files.chain(of_root).map(|path| agent.path_of(&path)) {
-                let file = read_mcp_file(&path);
-                // Read again after the trust check: the contents in use must be the trusted ones.
-                if path.is_symlink()
-                    || !library.is_trusted_now(&agent)
-                    || read_mcp_file(&path) != file
-                {
-                    continue;
-                }
-                let note = |fault: &String| format!("{}: {fault}", path.display());
-                found.notes.extend(file.faults.iter().map(note));
-                let owner = ToolOwner {
-                    file: agent.path().to_string_lossy().into(),
-                    agent: definition.name.as_str().into(),
-                };
-                let selected = |server: &&McpServer| definition.servers.contains(&server.name);
-                for server in file.servers.iter().filter(selected) {
-                    if let Some(known) = owners.get_mut(&server.name) {
-                        known.push(owner.clone());
+            // The servers are those of the text that trust covers; no file is read again.
+            if !library.is_trusted(&agent) {
+                continue;
+            }
+            for file in &definition.server_files {
+                let path = agent.path_of(&file.path);
+                found.note_faults(&path, &parse_mcp_file(&path, &file.text));
+            }
+            let owner = ToolOwner {
+                file: agent.path().to_string_lossy().into(),
+                agent: definition.name.as_str().into(),
+            };
+            for (server, _) in agent_servers(definition) {
+                let is_own = entry.scope == AgentScope::User;
+                let taken = if is_own { &taken } else { &taken_in_project };
+                match known.get(&server.name) {
+                    // Another agent has the same server.
+                    Some(same) if *same == server && !taken.contains(&*server.name) => {
+                        owners.entry(server.name).or_default().push(owner.clone());
                         continue;
                     }
-                    let is_own = entry.scope == AgentScope::User;
-                    let folder = is_own.then(|| self.neutral_folder());
-                    let one = std::slice::from_ref(server);
-                    found.add_free(one, &taken, folder.as_deref(), &self.variables);
-                    if !taken.contains(&*server.name) {
-                        owners.insert(server.name.clone(), vec![owner.clone()]);
+                    Some(_) => {
+                        let (name, agent) = (&server.name, &definition.name);
+                        found.notes.push(format!(
+                            "ignoring server `{name}` of agent `{agent}`: another agent has a server of that name"
+                        ));
+                        continue;
                     }
+                    None => {}
+                }
+                let folder = is_own.then(|| self.neutral_folder());
+                let one = std::slice::from_ref(&server);
+                found.add_free(one, taken, folder.as_deref(), &self.variables);
+                if !taken.contains(&*server.name) {
+                    owners.insert(server.name.clone(), vec![owner.clone()]);
+                    known.insert(server.name.clone(), server);
                 }
             }
         }
@@ -251,9 +270,13 @@ impl Configured {
     /// Reads a file and records its errors.
     fn file(&mut self, path: &Path) -> McpFile {
         let file = read_mcp_file(path);
+        self.note_faults(path, &file);
+        file
+    }
+
+    fn note_faults(&mut self, path: &Path, file: &McpFile) {
         let note = |fault: &String| format!("{}: {fault}", path.display());
         self.notes.extend(file.faults.iter().map(note));
-        file
     }
 
     /// Adds the servers whose name is not taken.
@@ -339,10 +362,17 @@ impl Configured {
     }
 }
 
-fn is_trusted(store: &TrustStore, file: &Path) -> bool {
-    store
-        .state(TrustKind::Servers, file)
-        .is_ok_and(|state| state.is_trusted())
+/// Reads a file of servers once. Returns its servers, and the digest of the bytes that they were
+/// parsed from; an empty one if the file cannot be read.
+fn read_with_digest(path: &Path) -> (McpFile, String) {
+    match text_and_digest(path, None) {
+        Ok((Some(bytes), digest)) => {
+            let text = String::from_utf8_lossy(&bytes);
+            (parse_mcp_file(path, &text), digest)
+        }
+        // Too large, or not readable: with the error of the reader.
+        _ => (read_mcp_file(path), String::new()),
+    }
 }
 
 /// `prowess mcp list`
@@ -521,9 +551,13 @@ fn trust_file(
         printer.status(&format!("Trust in {shown} {what}"));
         return Ok(Exit::Done);
     }
-    let digest = digest_of(file).map_err(failed)?;
-    let said = read_mcp_file(file);
-    let state = store.state(TrustKind::Servers, file).map_err(failed)?;
+    let (said, digest) = read_with_digest(file);
+    if digest.is_empty() {
+        let causes = said.faults.join("; ");
+        return Err(Failure::new(format!("cannot read `{shown}`")).cause(causes));
+    }
+    let state = store.state_of(TrustKind::Servers, file, &digest);
+    let state = state.map_err(failed)?;
     printer.answer(&summary(
         file,
         &digest,
@@ -570,18 +604,6 @@ fn trust_file(
     Ok(Exit::Done)
 }
 
-/// Returns the command of a server with its arguments, each quoted if it needs to be, or its URL.
-fn typed(server: &McpServer) -> String {
-    match &server.transport {
-        McpTransport::Program { command, args, .. } => {
-            let words = std::iter::once(command).chain(args);
-            let words = words.map(|word| wording::shell_word(word));
-            words.collect::<Vec<_>>().join(" ")
-        }
-        McpTransport::Web { url, .. } => url.clone(),
-    }
-}
-
 /// Returns the question. It repeats the path and what the servers start: the summary may be longer
 /// than the screen. Programs are first.
 fn question(path: &Path, digest: &str, servers: &[McpServer], width: usize) -> String {
@@ -591,7 +613,7 @@ fn question(path: &Path, digest: &str, servers: &[McpServer], width: usize) -> S
     let programs = sorted.iter().filter(|server| !is_web(server)).count();
     let mut text = format!("{}, {digest}\n", review::line(&path.display().to_string()));
     for server in sorted.iter().take(MOST_REPEATED) {
-        let line = review::line(&format!("{}: {}", server.name, typed(server)));
+        let line = review::line(&format!("{}: {}", server.name, server_command(server)));
         let count = line.chars().count();
         let rows = review::rows(&line, width.saturating_sub(4));
         let first = rows.first().map_or("", String::as_str);
@@ -635,18 +657,13 @@ fn summary(
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
     let mut takes_variables = false;
     for server in servers {
-        let (what, folder, pairs) = match &server.transport {
-            McpTransport::Program { env, cwd, .. } => ("runs", cwd.as_ref(), env),
-            McpTransport::Web { headers, .. } => ("connects to", None, headers),
+        let what = match &server.transport {
+            McpTransport::Program { .. } => "runs",
+            McpTransport::Web { .. } => "connects to",
         };
         let name = sanitize::line(&server.name);
         text.push_str(&format!("\n{strong}{name}{strong:#} {what}\n"));
-        // Unexpanded, as written: trust covers the contents of the file.
-        let folder = folder.map(|folder| format!("in {}", folder.display()));
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| format!("with {name} = {value}"));
-        for line in std::iter::once(typed(server)).chain(folder).chain(pairs) {
+        for line in std::iter::once(server_command(server)).chain(server_settings(server)) {
             let rows = review::rows(&review::line(&line), width.saturating_sub(4));
             text.push_str(&format!("  {bad}{}{bad:#}\n", rows.join("\n    ")));
             takes_variables |= line.contains("${");
@@ -655,7 +672,7 @@ fn summary(
     if takes_variables {
         text.push_str("\n${NAME} is replaced with the value of that environment variable.\n");
     }
-    let own = project_programs(path, servers);
+    let own = project_programs(path.parent().unwrap_or(Path::new("")), servers);
     let is_program = |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
     if servers.iter().any(is_program) {
         let shown = own.iter().take(MOST_PROGRAMS);
@@ -674,33 +691,4 @@ fn summary(
         "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
     );
     text
-}
-
-/// Returns the files of the project that the servers may execute or read, as far as their words tell.
-fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
-    let project = file.parent().unwrap_or(Path::new(""));
-    let mut names: Vec<String> = Vec::new();
-    for server in servers {
-        let McpTransport::Program {
-            command, args, cwd, ..
-        } = &server.transport
-        else {
-            continue;
-        };
-        let folder = project.join(cwd.as_deref().unwrap_or(Path::new("")));
-        let is_own = |name: &String| {
-            let path = folder.join(name);
-            path.starts_with(project) && path.is_file()
-        };
-        let words = std::iter::once(command).chain(args);
-        let found = words
-            .flat_map(|word| programs::named_files(word))
-            .filter(is_own);
-        for name in found {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names
 }

@@ -2,7 +2,8 @@
 
 use prowess::store::{SqliteSessions, SystemClock};
 use prowess::traits::{Clock, OpenQuestion, QuestionQuery, SessionStore};
-use prowess_diag::{review, sanitize, wording};
+use prowess_diag::review::{self, ScreenSize};
+use prowess_diag::{sanitize, wording};
 use prowess_tui::text_prompt;
 use serde_json::{Value, json};
 
@@ -56,9 +57,20 @@ pub(crate) fn run(
         printer.status(&format!("No open questions{more}"));
         return Ok(Exit::Done);
     }
+    let screen = match printer.width() {
+        Some(columns) => ScreenSize {
+            columns,
+            ..prowess_tui::screen_size()
+        },
+        // Not a terminal: nothing is wrapped or repeated.
+        None => ScreenSize {
+            columns: usize::MAX,
+            lines: usize::MAX,
+        },
+    };
     let now = SystemClock.now();
-    let text = |asked| text(asked, args.all, now);
-    let texts: Vec<String> = asked.iter().map(text).collect();
+    let texts = asked.iter().map(|asked| text(asked, args.all, screen, now));
+    let texts: Vec<String> = texts.collect();
     printer.answer(&texts.join("\n"))?;
     Ok(Exit::Done)
 }
@@ -84,7 +96,8 @@ pub(crate) fn store(environment: &Environment) -> Option<SqliteSessions> {
     environment.store_file().map(SqliteSessions::new)
 }
 
-fn text(asked: &OpenQuestion, with_project: bool, now: i64) -> String {
+/// Describes a question. The action is shown like in a prompt: it may be of another's choice.
+fn text(asked: &OpenQuestion, with_project: bool, screen: ScreenSize, now: i64) -> String {
     let OpenQuestion {
         question,
         root,
@@ -103,9 +116,7 @@ fn text(asked: &OpenQuestion, with_project: bool, now: i64) -> String {
         head.push_str(&format!(", in {}", sanitize::line(project)));
     }
     let mut text = format!("{head}\n");
-    for line in sanitize::block(&question.what).lines() {
-        text.push_str(&format!("    {line}\n"));
-    }
+    text.push_str(&review::action(&question.what, screen));
     if let Some(details) = asked.text() {
         if let Some(context) = &details.context {
             for line in review::text(context).lines() {

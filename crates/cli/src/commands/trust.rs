@@ -257,7 +257,7 @@ fn agent_subject(
         exempt: (!trust.required).then_some("it is in your home folder"),
         digest: trust.digest.clone(),
         files,
-        sections: inspect::agent_trust_sections(&file, &trust, &hidden),
+        sections: inspect::agent_trust_sections(&file, &trust, &hidden, &project),
         document: inspect::agent_trust(&file, &trust, &hidden),
         notes: [
             "It has no agents.",
@@ -312,16 +312,17 @@ fn mission_path(typed: &str, library: &Library, environment: &Environment) -> Op
 /// Returns the path of an agent file, or `None` if something else was typed. The file need not exist
 /// any more. A folder with a `TEAM.json` is a team.
 fn agent_path(typed: &str, library: &Library, environment: &Environment) -> Option<PathBuf> {
+    let path = environment.current.join(typed);
+    // A skill can have any other name, also that of an agent file.
+    if Dialect::of(path.to_str()?).is_some() && !path.is_dir() {
+        return Some(path);
+    }
     if library.catalog().resolve(typed).is_ok() {
         return None;
     }
-    let path = environment.current.join(typed);
     let team = path.join("TEAM.json");
-    if team.is_file() && !path.join(main_file_in(&path)).is_file() {
-        return Some(team);
-    }
-    let is_agent_file = Dialect::of(path.to_str()?).is_some() && !path.is_dir();
-    is_agent_file.then_some(path)
+    let is_team = team.is_file() && !path.join(main_file_in(&path)).is_file();
+    is_team.then_some(team)
 }
 
 /// Shows a skill or an agent file, and trusts it if the user or a flag confirms.

@@ -127,7 +127,12 @@ fn trust_shows_what_an_agent_file_allows() {
     ] {
         assert!(crew.stdout.contains(part), "{part}: {}", crew.stdout);
     }
-    assert!(!crew.stdout.contains("s3cret"), "{}", crew.stdout);
+    // A file that is reviewed is shown as it is written.
+    assert!(
+        crew.stdout.contains("browser: with TOKEN = s3cret"),
+        "{}",
+        crew.stdout
+    );
     // A skill of a crew is trusted on its own.
     assert!(!crew.stdout.contains("SKILL.md"), "{}", crew.stdout);
 

@@ -32,7 +32,7 @@ fn unknown_shell() {
 }
 
 /// Requests completion of the last word, as the bash script does.
-fn complete(world: &World, words: &[&str]) -> Vec<String> {
+pub(crate) fn complete(world: &World, words: &[&str]) -> Vec<String> {
     let arguments = [&["--", "prowess"], words].concat();
     let run = world
         .command(&arguments)

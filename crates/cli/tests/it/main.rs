@@ -64,6 +64,7 @@ mod tool;
 mod tools_of_skills;
 mod trust;
 mod trust_attacks;
+mod trust_attacks_fifth;
 mod trust_attacks_fourth;
 mod trust_attacks_third;
 mod trust_audit;

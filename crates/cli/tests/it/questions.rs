@@ -63,7 +63,7 @@ fn run_without_terminal_waits_for_an_answer() {
     );
     let listed = world.run(&["questions"]).expect(0);
     assert!(
-        listed.stdout.contains("    mkdir made\n"),
+        listed.stdout.contains("  │ mkdir made\n"),
         "{}",
         listed.stdout
     );

@@ -121,7 +121,9 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     if let Some(entry) = find(entries, "root") {
         // Without the folder, the agent would get the skills of the project.
         let root = reader.text(entries, "root")?;
-        agent.root = Some(reader.resolve(&root, entry.value.span)?.as_str().into());
+        let root = reader.resolve(&root, entry.value.span)?;
+        reader.check_inside(&root, entry.value.span)?;
+        agent.root = Some(root.as_str().into());
     }
     root_servers(reader, entries, &mut agent);
     agent.ignored = reader.ignore(
@@ -176,7 +178,8 @@ fn root_servers(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut 
         return;
     };
     let mut other = FileReader::new(path.as_str(), &text, reader.files);
-    agent.server_defs = servers::servers_file(&mut other, &path);
+    servers::check_servers(&mut other);
+    agent.server_files.push(servers::server_file(&path, &text));
     for report in other.finish() {
         reader.report_other(report);
     }

@@ -12,7 +12,7 @@ use crate::file_reader::{
     FileReader, KEY, NAME, SYNTAX, TEAM, VALUE, find, frontmatter_findings, shown,
 };
 use crate::model::{
-    AgentDef, CommandDef, ModelChoice, PromptSource, Selection, ServerDef, TeamDef, TeamKind,
+    AgentDef, CommandDef, ModelChoice, PromptSource, Selection, ServerFile, TeamDef, TeamKind,
 };
 use crate::servers;
 use crate::tree::{Node, NodeEntry, entries_from_yaml};
@@ -188,10 +188,9 @@ fn read_agent(reader: &mut FileReader<'_>, entry: &NodeEntry) -> Option<AgentDef
     agent.skills = Selection::these(names.collect());
     let mut servers = Vec::new();
     for item in reader.list(entries, "mcp_servers").unwrap_or_default() {
-        if let Some(server) = server(reader, item) {
-            servers.push(server.name.clone());
-            agent.server_files.push(server.file.clone());
-            agent.server_defs.push(server);
+        if let Some((name, file)) = server(reader, item) {
+            servers.push(name);
+            agent.server_files.push(file);
         }
     }
     agent.servers = Selection::these(servers);
@@ -259,8 +258,8 @@ fn skill(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, Box<str>
     Some((name, folder.as_str().into()))
 }
 
-/// Reads a file with an MCP server.
-fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<ServerDef> {
+/// Reads a file with an MCP server. Returns the name of the server and the file.
+fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<(Box<str>, ServerFile)> {
     let entries = item_entries(reader, item, &["filePath"])?;
     if find(entries, "filePath").is_none() {
         let message = "a server needs `filePath`";
@@ -271,7 +270,7 @@ fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<ServerDef> {
     let path = reader.resolve(&path, span)?;
     let text = reader.open(&path, span)?;
     let mut other = FileReader::new(path.as_str(), &text, reader.files);
-    let server = json_object(&mut other).and_then(|entries| {
+    let name = json_object(&mut other).and_then(|entries| {
         let name = other.text(&entries, "name");
         if name.is_none() {
             other.report(
@@ -281,13 +280,13 @@ fn server(reader: &mut FileReader<'_>, item: &Node) -> Option<ServerDef> {
                 "add `\"name\": \"…\"`",
             );
         }
-        let file = path.as_str();
-        Some(servers::server(&mut other, &name?, file, &entries))
+        servers::check_server(&mut other, &entries);
+        name
     });
     for report in other.finish() {
         reader.report_other(report);
     }
-    server
+    Some((name?, servers::server_file(&path, &text)))
 }
 
 fn commands(reader: &mut FileReader<'_>, entries: &[NodeEntry]) -> Vec<CommandDef> {

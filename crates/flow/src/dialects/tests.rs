@@ -792,7 +792,7 @@ fn sources_are_the_files_that_agents_depend_on() {
     );
     let names: Vec<&str> = file.sources.keys().map(|name| &**name).collect();
     assert_eq!(names, ["A.md", "m.json", "news.skilled_crew.yaml"]);
-    let server = &only(&file).server_defs[0];
-    assert_eq!(server.command.as_deref(), Some("x"));
-    assert_eq!(format!("{server:?}"), "ServerDef(m in m.json)");
+    let server = &only(&file).server_files[0];
+    assert!(server.text.contains("\"command\": \"x\""));
+    assert_eq!(format!("{server:?}"), "ServerFile(m.json)");
 }

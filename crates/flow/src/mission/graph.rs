@@ -10,6 +10,10 @@ use super::reader::Reader;
 use super::rules;
 use crate::file_reader::shown;
 
+/// Maximum number of steps of the search for dependencies that follow from others. Beyond that, no
+/// more are reported.
+const MAX_STEPS: usize = 5_000_000;
+
 /// The places of a task.
 #[derive(Default)]
 pub(super) struct TaskSpans {
@@ -247,16 +251,17 @@ impl Reader<'_> {
         spans: &[TaskSpans],
         numbers: &BTreeMap<&str, usize>,
     ) {
+        let mut left = MAX_STEPS;
         for (task, places) in tasks.iter().zip(spans) {
             if task.depends_on.len() < 2 {
                 continue;
             }
+            let Some(through) = first_reached(tasks, numbers, &task.depends_on, &mut left) else {
+                return;
+            };
             for (at, needed) in task.depends_on.iter().enumerate() {
-                let others = task.depends_on.iter().enumerate();
-                let others = others.filter(|(other, name)| *other != at && *name != needed);
-                let mut others = others.map(|(_, name)| name);
-                let Some(through) = others.find(|other| depends(tasks, numbers, other, needed))
-                else {
+                let through = numbers.get(&**needed).and_then(|needed| through[*needed]);
+                let Some(through) = through.map(|through| &tasks[through].name) else {
                     continue;
                 };
                 let span = places.depends_on[at];
@@ -287,22 +292,33 @@ impl Reader<'_> {
     }
 }
 
-/// Returns `true` if a task depends on another, directly or through others.
-fn depends(tasks: &[Task], numbers: &BTreeMap<&str, usize>, task: &str, needed: &str) -> bool {
-    let mut seen = vec![false; tasks.len()];
-    let mut next: Vec<usize> = numbers.get(task).copied().into_iter().collect();
-    while let Some(number) = next.pop() {
-        if std::mem::replace(&mut seen[number], true) {
-            continue;
-        }
-        for name in &tasks[number].depends_on {
-            if **name == *needed {
-                return true;
+/// Returns, for each task that one of `needed` depends on, directly or through others, the first such
+/// task of `needed`. The tasks must not form a cycle. Returns `None` if no steps are left.
+fn first_reached(
+    tasks: &[Task],
+    numbers: &BTreeMap<&str, usize>,
+    needed: &[Box<str>],
+    left: &mut usize,
+) -> Option<Vec<Option<usize>>> {
+    *left = left.checked_sub(tasks.len())?;
+    let mut through: Vec<Option<usize>> = vec![None; tasks.len()];
+    for first in needed.iter().filter_map(|name| numbers.get(&**name)) {
+        let mut next = vec![*first];
+        while let Some(number) = next.pop() {
+            for name in &tasks[number].depends_on {
+                *left = left.checked_sub(1)?;
+                let Some(after) = numbers.get(&**name) else {
+                    continue;
+                };
+                // What was reached before needs no second visit.
+                if through[*after].is_none() {
+                    through[*after] = Some(*first);
+                    next.push(*after);
+                }
             }
-            next.extend(numbers.get(&**name));
         }
     }
-    false
+    Some(through)
 }
 
 /// Returns the edit that removes an item from a list, with one comma.

@@ -1,13 +1,17 @@
 //! The JSON documents about agents.
 
+use std::path::Path;
+
+use prowess_config::{McpServer, McpTransport, agent_servers};
 use prowess_diag::{FileReport, LineIndex, render, sanitize, wording};
 use prowess_flow::{
-    AgentDef, AgentFile, AgentLimits, ModelChoice, PromptSource, RosterEntry, Selection, ServerDef,
+    AgentDef, AgentFile, AgentLimits, ModelChoice, PromptSource, RosterEntry, Selection,
 };
 use prowess_trust::{AgentTrust, HiddenText, TrustKind};
 use serde_json::{Map, Value, json};
 
 use super::permissions::{TrustSection, trust_changes, trust_word};
+use super::servers::{project_programs, server, server_command, server_settings};
 
 /// Returns the document of all agents: `prowess.agents/1`.
 pub fn agents<'e>(
@@ -35,7 +39,9 @@ pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Value {
         document.insert("effort".to_owned(), json!(agent.effort));
         document.insert("tools".to_owned(), selection(&agent.tools));
         document.insert("servers".to_owned(), selection(&agent.servers));
-        let servers: Vec<Value> = agent.server_defs.iter().map(server).collect();
+        let servers = agent_servers(agent).into_iter();
+        let servers = servers.map(|(one, file)| server(&one, &file, false));
+        let servers: Vec<Value> = servers.collect();
         document.insert("server_files".to_owned(), json!(servers));
         document.insert("base_url".to_owned(), json!(base_url(agent)));
         let folders = agent.skill_folders.iter();
@@ -69,30 +75,9 @@ fn base_url(agent: &AgentDef) -> Option<&str> {
     }
 }
 
-/// Returns a server without the values of variables and headers, which may be secrets.
-fn server(server: &ServerDef) -> Value {
-    json!({
-        "name": server.name,
-        "file": server.file,
-        "command": server.command,
-        "args": server.args,
-        "env": server.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-        "url": server.url,
-    })
-}
-
-/// Describes a server in one line: its name, and the program or the URL.
-pub fn server_text(server: &ServerDef) -> String {
-    let target = match (&server.command, &server.url) {
-        (Some(command), _) => {
-            let args = server.args.iter().map(|word| &**word);
-            let words: Vec<&str> = std::iter::once(&**command).chain(args).collect();
-            words.join(" ")
-        }
-        (None, Some(url)) => url.to_string(),
-        (None, None) => "neither a program nor a URL".to_owned(),
-    };
-    format!("{}: {target} ({})", server.name, server.file)
+/// Describes a server in one line: its name, the program or the URL, and its file.
+pub fn server_text(server: &McpServer, file: &str) -> String {
+    format!("{}: {} ({file})", server.name, server_command(server))
 }
 
 /// Describes the trust in the file of an agent.
@@ -109,13 +94,15 @@ pub fn agent_trust(file: &AgentFile, trust: &AgentTrust, hidden: &[HiddenText]) 
     let agents = file.agents.iter();
     let agents: Vec<Value> = agents
         .map(|agent| {
+            let servers = agent_servers(agent).into_iter();
+            let servers = servers.map(|(one, file)| server(&one, &file, trust.required));
             json!({
                 "name": agent.name.as_str(),
                 "model": agent.model.spec(),
                 "base_url": base_url(agent),
                 "tools": selection(&agent.tools),
                 "servers": selection(&agent.servers),
-                "server_files": agent.server_defs.iter().map(server).collect::<Vec<_>>(),
+                "server_files": servers.collect::<Vec<_>>(),
                 "skills": selection(&agent.skills),
                 "calls": selection(&agent.calls),
                 "read_only": agent.is_read_only,
@@ -138,11 +125,13 @@ pub fn agent_trust(file: &AgentFile, trust: &AgentTrust, hidden: &[HiddenText]) 
     })
 }
 
-/// Summarises what trusting an agent file would allow. Empty sections are left out.
+/// Summarises what trusting an agent file would allow. Empty sections are left out. `project` is the
+/// folder that its servers start in.
 pub fn agent_trust_sections(
     file: &AgentFile,
     trust: &AgentTrust,
     hidden: &[HiddenText],
+    project: &Path,
 ) -> Vec<TrustSection> {
     let each = |line: &dyn Fn(&AgentDef) -> Option<String>| {
         let mut lines: Vec<String> = file.agents.iter().filter_map(line).collect();
@@ -151,20 +140,30 @@ pub fn agent_trust_sections(
     };
     let is_open = |agent: &AgentDef| agent.tools.only.is_none() && !agent.is_read_only;
     let named = |agent: &AgentDef, text: String| format!("{}: {text}", agent.name);
-    let servers = || file.agents.iter().flat_map(|agent| &agent.server_defs);
+    let servers: Vec<_> = file.agents.iter().flat_map(agent_servers).collect();
+    let is_program = |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
+    let texts = |programs: bool| {
+        let some = servers.iter().filter(|(it, _)| is_program(it) == programs);
+        some.map(|(it, file)| server_text(it, file)).collect()
+    };
+    // A file of the user needs no trust, and its values may be secrets.
+    let shown = servers.iter().filter(|_| trust.required);
+    let settings = shown.flat_map(|(it, _)| {
+        let lines = server_settings(it).into_iter();
+        lines.map(|line| format!("{}: {line}", it.name))
+    });
+    let programs = project_programs(project, servers.iter().map(|(it, _)| it));
     let distinct = |mut lines: Vec<String>| {
         let mut seen = std::collections::BTreeSet::new();
         lines.retain(|line| seen.insert(line.clone()));
         lines
     };
-    let programs = servers().filter(|server| server.command.is_some());
-    let urls = servers().filter(|server| server.command.is_none());
     let hidden = hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
     let commands = file.team.iter().flat_map(|team| &team.commands);
     let commands = commands.map(|command| format!("/{} ({})", command.name, command.file));
-    let all: [(&'static str, Vec<String>, bool); 12] = [
+    let all: [(&'static str, Vec<String>, bool); 14] = [
         (
             "Changed since it was trusted",
             trust_changes(&trust.changes),
@@ -182,12 +181,18 @@ pub fn agent_trust_sections(
         ),
         (
             "Starts programs outside the sandbox",
-            distinct(programs.map(server_text).collect()),
+            distinct(texts(true)),
+            true,
+        ),
+        ("Connects to servers", distinct(texts(false)), true),
+        (
+            "Settings of these servers; ${NAME} is the value of your environment variable",
+            distinct(settings.collect()),
             true,
         ),
         (
-            "Connects to servers",
-            distinct(urls.map(server_text).collect()),
+            "Files of these programs, which trust does not cover",
+            programs,
             true,
         ),
         (

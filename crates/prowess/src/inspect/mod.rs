@@ -9,6 +9,7 @@ mod list;
 mod mission;
 mod permissions;
 mod policy_jsonl;
+mod servers;
 mod show;
 mod skill;
 mod stats_and_prompt;
@@ -30,6 +31,7 @@ pub use permissions::{
     trusted_skills,
 };
 pub use policy_jsonl::decide_jsonl;
+pub use servers::{project_programs, server_command, server_settings};
 pub use show::{Heading, Package};
 pub use skill::{origin_text, outcome_of, outcome_word, skill, visibility_word};
 pub use stats_and_prompt::{index, index_summary, usage};

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_config::{CORE_AGENT_MCP_FILE, OtherSettings, project_mcp_files, read_mcp_file};
+use prowess_config::{
+    CORE_AGENT_MCP_FILE, OtherSettings, agent_servers, project_mcp_files, read_mcp_file,
+};
 use prowess_diag::{Severity, sanitize, wording};
 use prowess_registry::fs::skill_folders::project_folders;
 use prowess_registry::resource::SkillFolder;
@@ -242,7 +244,7 @@ fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Chec
             .file
             .agents
             .iter()
-            .map(|agent| agent.server_defs.len());
+            .map(|agent| agent_servers(agent).len());
         let servers: usize = servers.sum();
         if servers > 0 && checks.len() <= MOST_NAMED {
             let path = show(&found.root.join(&*found.file.path));
