@@ -24,6 +24,9 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// Time in which the helper has to end everything, in addition to the grace period.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Time between two checks whether the helper has ended.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Bytes that are read at once, and the size of pipes where it can be set.
 const CHUNK: usize = 256 * 1024;
 
@@ -69,7 +72,7 @@ pub(crate) fn drive(
     // Closing the socket has the helper end everything, if it is still there.
     drop(run.control.take());
     if followed.is_err() {
-        let _ = run.child.kill();
+        run.end_helper();
     }
     let _ = run.child.wait();
     followed?;
@@ -136,6 +139,16 @@ impl Run {
             stopped: None,
             grace: Duration::from_millis(limits.grace_ms),
         })
+    }
+
+    /// Waits until the helper has ended the command, for a limited time, and kills it otherwise. What
+    /// a command left behind is inspected and removed by the helper.
+    fn end_helper(&mut self) {
+        let until = Instant::now() + self.grace + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+        let _ = self.child.kill();
     }
 
     /// Follows the run until the helper is gone and its output read.

@@ -110,10 +110,9 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }
-    for path in held.release() {
-        let removed =
-            protocol::frame(&Report::Removed(protocol::bytes(path))).map_err(at(Step::Spec))?;
-        let _ = control.write_all(&removed);
+    for report in held.release() {
+        let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&frame);
     }
     let left = outcome?;
     let clean = protocol::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
