@@ -211,6 +211,44 @@ pub(super) fn move_away(path: &Path) -> io::Result<()> {
     Ok(renameat(&folder, name, &folder, unused_name("removed"))?)
 }
 
+/// Folders above a path that this user makes accessible until they are dropped.
+pub(super) struct OpenWay {
+    folders: Vec<(OwnedFd, Mode)>,
+}
+
+impl OpenWay {
+    /// Opens the folders of this user that deny the access to a path. No link is followed.
+    pub(super) fn new(path: &Path) -> Self {
+        let mut way = Self {
+            folders: Vec::new(),
+        };
+        while let Err(unknown) = on_disk::kind(path) {
+            let Ok(folder) = open_folder(&unknown.path) else {
+                break;
+            };
+            let Some(mode) = fstat(&folder).ok().filter(|_| is_own(&folder)) else {
+                break;
+            };
+            let mode = Mode::from_raw_mode(mode.st_mode);
+            let needed = raw(0o700);
+            if mode.contains(needed) || set_mode(&folder, mode | needed).is_err() {
+                break;
+            }
+            way.folders.push((folder, mode));
+        }
+        way
+    }
+}
+
+impl Drop for OpenWay {
+    fn drop(&mut self) {
+        // The innermost first: the others lead to it.
+        for (folder, mode) in self.folders.iter().rev() {
+            let _ = set_mode(folder, *mode);
+        }
+    }
+}
+
 /// Removes a file or link, or moves a folder away. If the command put a link on the way to it, the
 /// link is removed. Returns the path that was removed.
 fn take_away(path: &Path) -> io::Result<PathBuf> {
@@ -384,7 +422,12 @@ impl Held {
                 {
                     return Ok(None);
                 }
-                Err(error) => return Err(error.into()),
+                // Below a file, nothing can exist.
+                Err(Errno::NOTDIR) if is_out_of_reach(path) => return Ok(None),
+                Err(error) => {
+                    let why = format!("`{}`: {}", path.display(), io::Error::from(error));
+                    return Err(io::Error::other(why));
+                }
             },
         };
         self.folders.insert(parent.to_owned(), Rc::clone(&folder));
@@ -428,6 +471,7 @@ impl Held {
             {
                 reports.push(Report::Removed(protocol::bytes(&path)));
             }
+            let _way = OpenWay::new(&path);
             let removed = match on_disk::kind(&path) {
                 Ok(Kind::Absent | Kind::Closed) => continue,
                 Ok(_) => take_away(&path).map_err(|error| error.to_string().into()),

@@ -19,6 +19,8 @@ prowess_test::tests! {
     programs_with_blanks_in_their_paths_are_protected
     files_of_the_kernel_and_of_devices_stay
     settings_of_inner_repositories_are_protected
+    links_in_the_home_folder_are_followed
+    files_in_the_place_of_folders_refuse_nothing
 }
 
 const MODULE: &str = "module() { mkdir -p $1; printf 'open(\"{canary}\", \"w\")\\n' > $1/__init__.py; \
@@ -99,18 +101,29 @@ pub(crate) fn closed_as_a_user() {
     assert_eq!(bits & 0o777, 0o555, "the mode stays");
     mode(&project.work(), 0o755);
 
-    let project = Project::new(true);
-    project.write("top/src/file", "one\n");
-    project.git(&["add", "top"]);
-    project.git(&["commit", "-q", "-m", "folder"]);
-    let plant = "rm top/src/file; plant top/src/file; chmod 555 top/src/file top/src";
-    let script = format!("{REPOSITORY}{plant}");
+    let project = project_with_names();
+    let script = format!("{MODULE}module top/tools/json; chmod 000 top");
     let outcome = project.script(&project.fill(&script));
-    assert!(is_removed(&outcome, "src/file/.git"), "{outcome:?}");
-    project.git(&["commit", "-q", "-a", "-m", "wip"]);
+    mode(&project.work().join("top"), 0o755);
+    assert!(is_removed(&outcome, "tools/json"), "{outcome:?}");
     assert!(!project.is_planted(), "{outcome:?}");
-    for folder in ["top/src", "top/src/file"] {
-        mode(&project.work().join(folder), 0o755);
+
+    for closing in ["chmod 555 top/src/file top/src", "chmod 000 top/src top"] {
+        let project = Project::new(true);
+        project.write("top/src/file", "one\n");
+        project.git(&["add", "top"]);
+        project.git(&["commit", "-q", "-m", "folder"]);
+        let script = format!("{REPOSITORY}rm top/src/file; plant top/src/file; {closing}");
+        let outcome = project.script(&project.fill(&script));
+        for folder in ["top", "top/src", "top/src/file"] {
+            mode(&project.work().join(folder), 0o755);
+        }
+        assert!(
+            is_removed(&outcome, "src/file/.git"),
+            "{closing}: {outcome:?}"
+        );
+        project.git(&["commit", "-q", "-a", "-m", "wip"]);
+        assert!(!project.is_planted(), "{closing}: {outcome:?}");
     }
 }
 
@@ -265,5 +278,67 @@ fn settings_of_inner_repositories_are_protected() {
             assert_eq!(read(path), "theirs\n", "{set}: {path}: {outcome:?}");
         }
         assert_eq!(read("top/inner/code"), "planted\n", "{set}: {outcome:?}");
+    }
+}
+
+/// Shells read more files in the home folder than any list names. With a manager of such files, they
+/// are links to a project.
+fn links_in_the_home_folder_are_followed() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        let files = ["top/p10k.zsh", "top/aliases", "top/zsh/init"];
+        for file in files.into_iter().chain(["top/other"]) {
+            project.write(file, "theirs\n");
+        }
+        let (home, work) = (project.home(), project.work());
+        std::fs::create_dir(home.join(".bashrc.d")).unwrap();
+        for (link, file) in [
+            (".p10k.zsh", "top/p10k.zsh"),
+            (".bashrc.d/aliases", "top/aliases"),
+            (".zsh", "top/zsh"),
+            // It does not close the project.
+            (".project", ""),
+        ] {
+            std::os::unix::fs::symlink(work.join(file), home.join(link)).unwrap();
+        }
+        open_up(&work);
+        project.place = project.place.without(lacking);
+        let outcome = project.script(&format!(
+            "for f in {} top/zsh/new top/other; do echo planted > $f; done",
+            files.join(" ")
+        ));
+        let read = |path: &str| std::fs::read_to_string(work.join(path));
+        for file in files {
+            assert_eq!(
+                read(file).unwrap(),
+                "theirs\n",
+                "{set}: {file}: {outcome:?}"
+            );
+        }
+        assert!(read("top/zsh/new").is_err(), "{set}: {outcome:?}");
+        assert_eq!(
+            read("top/other").unwrap(),
+            "planted\n",
+            "{set}: {outcome:?}"
+        );
+    }
+}
+
+/// A command can put a file where a folder would have to be, so that must not refuse the next run.
+fn files_in_the_place_of_folders_refuse_nothing() {
+    for (set, lacking) in strong_sets() {
+        let mut project = project_with_names();
+        project.write(".github", "");
+        project.write("top/node_modules", "");
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let program = "rm top/node_modules; mkdir -p top/node_modules/.bin; \
+                       echo x > top/node_modules/.bin/tool; rm -f .github; mkdir -p .github/workflows; \
+                       echo done > top/done";
+        let outcome = project.script(program);
+        let exists = |path: &str| project.work().join(path).exists();
+        assert!(exists("top/done"), "{set}: {outcome:?}");
+        assert!(!exists("top/node_modules/.bin/tool"), "{set}: {outcome:?}");
+        assert!(!exists(".github/workflows"), "{set}: {outcome:?}");
     }
 }
