@@ -292,11 +292,19 @@ impl Git {
         };
         let own = real(&own);
         let common = real(&common(&own));
+        let pointer = folder.join(".git");
         for git_folder in [&own, &common] {
             if opened.folders.contains(git_folder) {
                 continue;
             }
             if within(git_folder, writable) {
+                let is_other = git_folder.is_dir() && *git_folder != pointer;
+                if is_other && !looks_like_git_folder(git_folder) {
+                    let (path, by) = (git_folder.clone(), pointer.clone());
+                    let note = Note::ClosedBy { path, by };
+                    let is_new = !self.notes.contains(&note);
+                    self.notes.extend(is_new.then_some(note));
+                }
                 self.protect_git_folder(git_folder, writable);
             } else {
                 self.followed.push(git_folder.clone());
@@ -771,7 +779,10 @@ impl SettingNames {
                 continue;
             }
             let (name, rest) = path.split_once('/').unwrap_or((path, ""));
-            below.entry(name.as_bytes()).or_default().push(rest);
+            let inner = below.entry(name.as_bytes()).or_default();
+            if !inner.contains(&rest) {
+                inner.push(rest);
+            }
         }
         Self { below, ends }
     }

@@ -89,7 +89,10 @@ const PACKAGE_RUNNERS: &[&str] = &["npx", "npm", "pnpm", "pnpx", "yarn", "bun", 
 /// all of them.
 fn module_endings() -> Vec<String> {
     let arch = std::env::consts::ARCH;
-    let versions = (7..=16).map(|minor| format!(".cpython-3{minor}-{arch}-linux-gnu.so"));
+    let versions = (7..=16).flat_map(|minor| [format!("3{minor}"), format!("3{minor}t")]);
+    let versions = versions.flat_map(|version| {
+        ["gnu", "musl"].map(|system| format!(".cpython-{version}-{arch}-linux-{system}.so"))
+    });
     let others = [".abi3.so", ".so", ".py", ".pyc"].map(str::to_owned);
     versions.chain(others).collect()
 }

@@ -238,6 +238,16 @@ impl Roots {
         for (path, guard, found) in named.chain(found).chain(settings) {
             let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
+            if found && path.is_symlink() && place.is_dir() {
+                // Protecting a folder around the settings of a subfolder would close the project.
+                if guard == Guard::File && path.starts_with(&place) {
+                    continue;
+                }
+                if within(&place, &writable) {
+                    let (path, by) = (place.clone(), path);
+                    roots.notes.push(Note::ClosedBy { path, by });
+                }
+            }
             roots.protect([place], guard, found, false);
         }
         // Links in protected folders elsewhere can lead to the project.

@@ -93,6 +93,8 @@ struct Run {
     /// The command may have started. Earlier output is not the command's.
     ready: bool,
     stopped: Option<(Stopped, Instant)>,
+    /// The helper has checked what the command left behind.
+    is_checked: bool,
     grace: Duration,
 }
 
@@ -137,6 +139,7 @@ impl Run {
             reports: Vec::new(),
             ready: false,
             stopped: None,
+            is_checked: false,
             grace: Duration::from_millis(limits.grace_ms),
         })
     }
@@ -164,7 +167,8 @@ impl Run {
             if self.stopped.is_none() && self.control.is_some() && now >= deadline {
                 self.stop(Stopped::Deadline, now);
             }
-            let over = self.stopped.map(|(_, at)| at + self.grace + PATIENCE);
+            let over = self.stopped.filter(|_| !self.is_checked);
+            let over = over.map(|(_, at)| at + self.grace + PATIENCE);
             if self.control.is_some() && over.is_some_and(|over| now >= over) {
                 let _ = self.child.kill();
                 self.control = None;
@@ -178,6 +182,8 @@ impl Run {
             let next = match (drain, over) {
                 (Some(drain), _) => drain,
                 (None, Some(over)) => over,
+                // The command has ended, and the helper is still at work.
+                (None, None) if self.is_checked || now >= deadline => now + PATIENCE,
                 (None, None) => deadline,
             };
             let woken = self.wait(options, next.saturating_duration_since(now))?;
@@ -286,6 +292,7 @@ impl Run {
         }
         while let Some(report) = protocol::unframe(&mut self.heard)? {
             self.ready |= matches!(report, Report::Ready(_));
+            self.is_checked |= matches!(report, Report::Clean { .. });
             self.reports.push(report);
         }
         Ok(())
@@ -387,6 +394,10 @@ impl Run {
         });
         if by_bwrap && !inside && self.stopped.is_none() {
             return Err(Failure::Namespaces(last_line()));
+        }
+        if !self.is_checked {
+            undone = true;
+            notes.push(Note::Unchecked);
         }
         // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {

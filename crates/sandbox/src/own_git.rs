@@ -50,6 +50,7 @@ const COPIED: &[&str] = &[
     "log",
     "mailmap",
     "merge",
+    "notes",
     "pack",
     "rerere",
     "safe",

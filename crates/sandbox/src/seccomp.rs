@@ -102,8 +102,8 @@ const SCHEDULING: &[i64] = &[
 
 /// Calls that change the priority of processes. The first argument is the kind of the second: a
 /// process, a group or a user.
-const PRIORITIES: &[(i64, i32)] = &[
-    (libc::SYS_setpriority, libc::PRIO_USER as i32),
+const PRIORITIES: &[(i64, u64)] = &[
+    (libc::SYS_setpriority, PRIO_USER),
     (libc::SYS_ioprio_set, IOPRIO_WHO_USER),
 ];
 
@@ -203,8 +203,7 @@ fn other_processes(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::
         rules.insert(*call, vec![SeccompRule::new(vec![is_other(0)?])?]);
     }
     for (call, user) in PRIORITIES {
-        let user = u64::from(user.cast_unsigned());
-        let is_user = SeccompCondition::new(0, Width::Dword, Op::Eq, user)?;
+        let is_user = SeccompCondition::new(0, Width::Dword, Op::Eq, *user)?;
         let refused = [vec![is_other(1)?], vec![is_user]].map(SeccompRule::new);
         rules.insert(*call, refused.into_iter().collect::<Result<_, _>>()?);
     }
@@ -314,8 +313,9 @@ const SYS_STATMOUNT: i64 = 457;
 const SYS_LISTMOUNT: i64 = 458;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 
-/// The value of `ioprio_set` for all processes of a user.
-const IOPRIO_WHO_USER: i32 = 3;
+/// The values of `setpriority` and `ioprio_set` for all processes of a user.
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
 
 /// The bits that hold the kind of a socket.
 const SOCKET_KINDS: i32 = 0xf;

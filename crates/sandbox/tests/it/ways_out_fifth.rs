@@ -21,6 +21,8 @@ prowess_test::tests! {
     settings_of_inner_repositories_are_protected
     links_in_the_home_folder_are_followed
     files_in_the_place_of_folders_refuse_nothing
+    project_is_inspected_before_the_scratch_folder_is_removed
+    links_of_a_command_do_not_close_the_project
 }
 
 const MODULE: &str = "module() { mkdir -p $1; printf 'open(\"{canary}\", \"w\")\\n' > $1/__init__.py; \
@@ -340,5 +342,61 @@ fn files_in_the_place_of_folders_refuse_nothing() {
         assert!(exists("top/done"), "{set}: {outcome:?}");
         assert!(!exists("top/node_modules/.bin/tool"), "{set}: {outcome:?}");
         assert!(!exists(".github/workflows"), "{set}: {outcome:?}");
+    }
+}
+
+/// The command decides how long it takes to remove its scratch folder, and the host waits for a limited
+/// time.
+fn project_is_inspected_before_the_scratch_folder_is_removed() {
+    let mut project = Project::new(true);
+    project.write("top/src/file", "one\n");
+    project.git(&["add", "top"]);
+    project.git(&["commit", "-q", "-m", "folder"]);
+    open_up(&project.work());
+    let scratch = project.place.here().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    mode(&scratch, 0o777);
+    project.place = project.place.without(&[Layer::Namespaces]);
+    project.place.profile.strength = Strength::BestEffort;
+    project.place.runner = project.place.runner.scratch_in(&scratch);
+    let script = format!(
+        "{REPOSITORY}rm top/src/file; plant top/src/file; cd $TMPDIR; \
+         for i in {{1..5000}}; do : > $i; done"
+    );
+    let outcome = project.script(&project.fill(&script));
+    assert!(is_removed(&outcome, "src/file/.git"), "{outcome:?}");
+    let changed = |path: &std::path::Path| path.metadata().unwrap().modified().unwrap();
+    let moved = changed(&project.work().join("top/src/file"));
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+    assert!(changed(&scratch) > moved, "{outcome:?}");
+}
+
+/// What a command creates is protected in the next run, and so is what it leads to. That must not close
+/// the project, and the record names the reason.
+fn links_of_a_command_do_not_close_the_project() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        for file in ["top/a/file", "top/b/file", "top/c/file", "top/links/keep"] {
+            project.write(file, "theirs\n");
+        }
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        project.script(
+            "cd top/links; umask 0; mkdir s t u; ln -s ../../.. s/.vscode; ln -s ../../a t/.vscode; \
+             echo 'gitdir: ../../b' > u/.git",
+        );
+        let script = "for f in a b c; do echo new > top/$f/file; done";
+        let outcome = project.script(script);
+        let read = |path: &str| std::fs::read_to_string(project.work().join(path)).unwrap();
+        assert_eq!(read("top/c/file"), "new\n", "{set}: {outcome:?}");
+        for (closed, link) in [("top/a", "t/.vscode"), ("top/b", "u/.git")] {
+            assert_eq!(
+                read(&format!("{closed}/file")),
+                "theirs\n",
+                "{set}: {outcome:?}"
+            );
+            let is_noted = |note: &Note| matches!(note, Note::ClosedBy { path, by } if path.ends_with(closed) && by.ends_with(link));
+            assert!(outcome.notes.iter().any(is_noted), "{set}: {outcome:?}");
+        }
     }
 }
