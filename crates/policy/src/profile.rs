@@ -421,6 +421,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".github/agents/",
     ".github/hooks/",
     ".github/copilot-instructions.md",
+    ".agent/",
+    ".cline/",
     ".mcp.json",
     ".cursorrules",
     ".windsurfrules",
@@ -452,6 +454,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".dir-locals.el",
     ".dir-locals-2.el",
     ".helix/",
+    ".vim/",
+    ".bsp/",
+    "rust-analyzer.toml",
+    ".rust-analyzer.toml",
     // Shells and what they start.
     ".envrc",
     ".direnv/",
@@ -465,6 +471,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".config/mise.toml",
     ".config/mise/",
     ".tool-versions",
+    ".autoenv.zsh",
+    ".rvmrc",
     // Build tools and package managers.
     ".cargo/",
     "rust-toolchain",
@@ -479,7 +487,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
 ];
 
 /// Names of the same kind that are read-only in every subfolder that has them, as far as the sandbox
-/// looks for repositories. A name that begins with `*` is the end of a name, which counts at the top of
+/// looks for repositories. So are those of [`PROTECTED_IN_PROJECT`], except folders whose names do not
+/// begin with a dot: a subfolder can be the top of a repository. A name that begins with `*` is the end of a name, which counts at the top of
 /// a project too.
 pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     ".vscode",

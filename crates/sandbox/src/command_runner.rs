@@ -88,11 +88,13 @@ fn is_for_model(note: &Note) -> bool {
         | Note::NotThere { .. }
         | Note::Unprotected { .. }
         | Note::NotWritable { .. }
+        | Note::ClosedBy { .. }
         | Note::HomeGranted { .. }
         | Note::InPlaceOfFile { .. }
         | Note::SharedProc
         | Note::ProcessesUnlimited
-        | Note::Survivors(_) => false,
+        | Note::Survivors(_)
+        | Note::Unchecked => false,
     }
 }
 

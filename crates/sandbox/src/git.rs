@@ -7,14 +7,14 @@
 //! checked git command ([`GitAccess::Record`]) may write the rest of the one repository that it runs
 //! in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use prowess_policy::profile::{
-    GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_SUBFOLDERS,
+    GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_PROJECT, PROTECTED_IN_SUBFOLDERS,
 };
 use prowess_shell::programs::git_setting_runs;
 
@@ -292,11 +292,19 @@ impl Git {
         };
         let own = real(&own);
         let common = real(&common(&own));
+        let pointer = folder.join(".git");
         for git_folder in [&own, &common] {
             if opened.folders.contains(git_folder) {
                 continue;
             }
             if within(git_folder, writable) {
+                let is_other = git_folder.is_dir() && *git_folder != pointer;
+                if is_other && !looks_like_git_folder(git_folder) {
+                    let (path, by) = (git_folder.clone(), pointer.clone());
+                    let note = Note::ClosedBy { path, by };
+                    let is_new = !self.notes.contains(&note);
+                    self.notes.extend(is_new.then_some(note));
+                }
                 self.protect_git_folder(git_folder, writable);
             } else {
                 self.followed.push(git_folder.clone());
@@ -664,7 +672,8 @@ fn linked(folder: &Path) -> Option<Linked> {
     }
     let own = folder.join(pointer_target(&pointer)?).canonicalize().ok()?;
     let Some(common) = read(&own.join("commondir")) else {
-        return (work_tree(&own)? == folder).then(|| Linked {
+        let is_theirs = looks_like_git_folder(&own) && work_tree(&own)? == folder;
+        return is_theirs.then(|| Linked {
             common: own.clone(),
             own,
         });
@@ -673,6 +682,8 @@ fn linked(folder: &Path) -> Option<Linked> {
     let back = read(&own.join("gitdir"))?;
     let back = own.join(trimmed(&back));
     let is_theirs = own.parent() == Some(&common.join("worktrees"));
+    // A folder around the project may be called `worktrees`, and the project can have any files.
+    let is_theirs = is_theirs && !own.starts_with(folder) && looks_like_git_folder(&common);
     (is_theirs && real(&back) == pointer).then_some(Linked { own, common })
 }
 
@@ -706,6 +717,7 @@ impl Nested {
         let mut found = Self::default();
         let mut todo = std::collections::VecDeque::from([(root.to_owned(), 0)]);
         let mut seen = 1;
+        let names = SettingNames::new();
         while let Some((folder, depth)) = todo.pop_front() {
             let entries = match on_disk::entries(&folder) {
                 Ok(entries) => entries,
@@ -721,9 +733,9 @@ impl Nested {
                 if is_repository && folder != root {
                     found.repositories.insert(folder.clone());
                 }
-                if is_setting(&name, depth == 0) {
-                    found.settings.push(entry.path());
-                }
+                found
+                    .settings
+                    .extend(names.settings(&name, &entry.path(), depth == 0));
                 if depth == MAX_DEPTH || SKIPPED.iter().any(|skipped| name == *skipped) {
                     continue;
                 }
@@ -745,15 +757,51 @@ impl Nested {
     }
 }
 
-/// Returns `true` for the name of a setting. At the top of a project, the profile names all others.
-fn is_setting(name: &OsStr, is_top: bool) -> bool {
-    PROTECTED_IN_SUBFOLDERS.iter().any(|setting| {
-        let name = name.as_encoded_bytes();
-        match setting.strip_prefix('*') {
-            Some(end) => name.ends_with(end.as_bytes()),
-            None => !is_top && name == setting.as_bytes(),
+/// The names of settings that are protected in subfolders that have them. At the top of a project, the
+/// profile names them.
+struct SettingNames {
+    /// What is protected below each first part of a path.
+    below: BTreeMap<&'static [u8], Vec<&'static str>>,
+    ends: Vec<&'static [u8]>,
+}
+
+impl SettingNames {
+    fn new() -> Self {
+        let mut below: BTreeMap<&[u8], Vec<&str>> = BTreeMap::new();
+        let mut ends = Vec::new();
+        // A subfolder can be the top of a repository. Folders with ordinary names are more often code.
+        let in_project = PROTECTED_IN_PROJECT.iter();
+        let in_project = in_project.filter(|it| it.starts_with('.') || !it.ends_with('/'));
+        for path in in_project.chain(PROTECTED_IN_SUBFOLDERS) {
+            let path = path.trim_end_matches('/');
+            if let Some(end) = path.strip_prefix('*') {
+                ends.push(end.as_bytes());
+                continue;
+            }
+            let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+            let inner = below.entry(name.as_bytes()).or_default();
+            if !inner.contains(&rest) {
+                inner.push(rest);
+            }
         }
-    })
+        Self { below, ends }
+    }
+
+    /// Returns the settings that an entry of a folder is or contains.
+    fn settings(&self, name: &OsStr, path: &Path, is_top: bool) -> Vec<PathBuf> {
+        let name = name.as_encoded_bytes();
+        let is_end = self.ends.iter().any(|end| name.ends_with(end));
+        let mut found: Vec<PathBuf> = is_end.then(|| path.to_owned()).into_iter().collect();
+        let inner = self.below.get(name).filter(|_| !is_top);
+        for rest in inner.into_iter().flatten() {
+            if rest.is_empty() {
+                found.push(path.to_owned());
+            } else if exists(&path.join(rest)) {
+                found.push(path.join(rest));
+            }
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -905,14 +953,27 @@ mod tests {
 
     #[test]
     fn settings_in_subfolders_are_found() {
-        let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
-        let folders = ["w/a/b/.vscode", "w/a/.husky/_"];
+        let files = [
+            "w/a/CLAUDE.md",
+            "w/a/x.code-workspace",
+            "w/CLAUDE.md",
+            "w/a/.github/workflows/x.yml",
+            "w/a/.github/other",
+            "w/a/mise/main.rs",
+        ];
+        let folders = [
+            "w/a/b/.vscode",
+            "w/a/.husky/_",
+            "w/a/.github/workflows",
+            "w/a/mise",
+        ];
         let tree = Tree::new(&folders, &files.map(|file| (file, "")));
         let found = tree.look("w", &["w"], GitAccess::Read);
         let settings = found.iter().filter(|line| line.contains("w/a/"));
         assert_eq!(
             settings.collect::<Vec<_>>(),
             [
+                "File w/a/.github/workflows",
                 "File w/a/.husky",
                 "File w/a/CLAUDE.md",
                 "File w/a/b/.vscode",
@@ -990,8 +1051,15 @@ mod tests {
 
     fn worktree(back: &str) -> Tree {
         Tree::new(
-            &["main/.git/worktrees/w", "main/.git/worktrees/other", "w"],
             &[
+                "main/.git/worktrees/w",
+                "main/.git/worktrees/other",
+                "main/.git/objects",
+                "main/.git/refs",
+                "w",
+            ],
+            &[
+                ("main/.git/HEAD", "ref: refs/heads/main\n"),
                 ("w/.git", "gitdir: {}/main/.git/worktrees/w\n"),
                 ("main/.git/worktrees/w/commondir", "../..\n"),
                 ("main/.git/worktrees/w/gitdir", back),
@@ -1023,6 +1091,23 @@ mod tests {
         assert_eq!(
             stranger.look("w", &["w"], GitAccess::Read),
             ["Folder w/.git"]
+        );
+    }
+
+    #[test]
+    fn project_in_a_folder_called_worktrees_names_no_folder_around_it() {
+        let tree = Tree::new(
+            &["x/worktrees/w"],
+            &[
+                ("x/worktrees/w/.git", "gitdir: .\n"),
+                ("x/worktrees/w/commondir", "../..\n"),
+                ("x/worktrees/w/gitdir", ".git\n"),
+            ],
+        );
+        let found = tree.look("x/worktrees/w", &["x/worktrees/w"], GitAccess::Read);
+        assert!(
+            !found.iter().any(|line| line.starts_with("r ")),
+            "{found:?}"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Configuration files of git, as far as they name other files.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,50 @@ fn words(value: &[u8]) -> impl Iterator<Item = PathBuf> {
         .map(|word| OsStr::from_bytes(word).into())
 }
 
+/// Levels of quotes in a command whose words are looked at: `sh -c "'a b' c"`.
+const MAX_QUOTES: usize = 3;
+
+/// The words of a command as a shell reads them, which can contain blanks and other separators, and
+/// the whole value: git runs some programs without a shell.
+fn shell_words(value: &[u8]) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut todo = vec![(value.to_vec(), 0)];
+    while let Some((text, depth)) = todo.pop() {
+        if depth < MAX_QUOTES {
+            let inner = unquoted(&text).into_iter().filter(|word| *word != text);
+            todo.extend(inner.map(|word| (word, depth + 1)));
+        }
+        // The value of an option.
+        let option = text.iter().position(|byte| *byte == b'=');
+        let given = option.map(|at| &text[at + 1..]);
+        for word in given.into_iter().chain([&*text]) {
+            let word = word.strip_prefix(b"!").unwrap_or(word).trim_ascii();
+            found.insert(OsStr::from_bytes(word).into());
+        }
+    }
+    found
+}
+
+/// Splits a command outside of quotes.
+fn unquoted(text: &[u8]) -> Vec<Vec<u8>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if quote != Some(b'\'') => word.extend(bytes.next()),
+            b'\'' | b'"' if quote.is_none() => quote = Some(byte),
+            _ if quote == Some(byte) => quote = None,
+            _ if quote.is_none() && (byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte)) => {
+                words.push(std::mem::take(&mut word));
+            }
+            _ => word.push(byte),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// Programs that run a package by its name: the one in `node_modules/.bin`, if there is one.
 const PACKAGE_RUNNERS: &[&str] = &["npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"];
 
@@ -44,7 +89,10 @@ const PACKAGE_RUNNERS: &[&str] = &["npx", "npm", "pnpm", "pnpx", "yarn", "bun", 
 /// all of them.
 fn module_endings() -> Vec<String> {
     let arch = std::env::consts::ARCH;
-    let versions = (7..=16).map(|minor| format!(".cpython-3{minor}-{arch}-linux-gnu.so"));
+    let versions = (7..=16).flat_map(|minor| [format!("3{minor}"), format!("3{minor}t")]);
+    let versions = versions.flat_map(|version| {
+        ["gnu", "musl"].map(|system| format!(".cpython-{version}-{arch}-linux-{system}.so"))
+    });
     let others = [".abi3.so", ".so", ".py", ".pyc"].map(str::to_owned);
     versions.chain(others).collect()
 }
@@ -66,8 +114,9 @@ pub(crate) struct Named {
 /// Returns `None` if that would exceed the budget.
 pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Option<Named> {
     let words: Vec<PathBuf> = words(value).collect();
+    let others = shell_words(value);
     let mut bases = vec![folder.to_owned()];
-    for word in &words {
+    for word in words.iter().chain(&others) {
         for end in ends(word) {
             left.inspect(1).then_some(())?;
             let named = folder.join(end);
@@ -80,6 +129,14 @@ pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Opt
     bases.dedup();
     let (mut found, mut absent) = (Vec::new(), Vec::new());
     let endings = module_endings();
+    for base in &bases {
+        for end in others.iter().flat_map(|word| ends(word)) {
+            let is_path = end.components().nth(1).is_some();
+            let paths = if is_path { ENDINGS.len() } else { 1 };
+            left.inspect(paths).then_some(())?;
+            candidates(&base.join(end), is_path, &mut found, &mut absent);
+        }
+    }
     for (at, word) in words.iter().enumerate() {
         let is_module = at > 0 && words[at - 1] == Path::new("-m");
         // `git commit -m wip` names no module.
@@ -100,12 +157,12 @@ pub(crate) fn named_files(folder: &Path, value: &[u8], left: &mut Budget) -> Opt
                 let is_path = end.components().nth(1).is_some();
                 let paths = if is_path { ENDINGS.len() } else { 1 };
                 left.inspect(paths).then_some(())?;
-                candidates(&base.join(end), is_path, &mut found);
+                candidates(&base.join(end), is_path, &mut found, &mut absent);
             }
             if is_module && let Some(name) = word.to_str() {
                 let parts: Vec<&str> = name.split('.').collect();
                 left.inspect(ENDINGS.len() + parts.len()).then_some(())?;
-                candidates(&base.join(parts.join("/")), true, &mut found);
+                candidates(&base.join(parts.join("/")), true, &mut found, &mut absent);
                 // Packages run their own code first, also if it is added later.
                 for count in 1..=parts.len() {
                     let package = base.join(parts[..count].join("/"));
@@ -147,17 +204,19 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Adds the files that a path can mean to an interpreter. A single word is more often a subcommand, so
-/// that no ending is added to it.
-fn candidates(path: &Path, is_path: bool, found: &mut Vec<PathBuf>) {
+/// that no ending is added to it. If only a file with an ending exists, one without it would be used
+/// instead.
+fn candidates(path: &Path, is_path: bool, found: &mut Vec<PathBuf>, absent: &mut Vec<PathBuf>) {
     if path.is_dir() {
         let mains = MAINS.iter().map(|main| path.join(main));
         found.extend(mains.filter(|main| main.is_file()));
     }
     let endings = if is_path { ENDINGS } else { &ENDINGS[..1] };
     for ending in endings {
-        let path = with_ending(path, ending);
-        if exists(&path) && !path.is_dir() {
-            found.push(path);
+        let file = with_ending(path, ending);
+        if exists(&file) && !file.is_dir() {
+            found.push(file);
+            absent.extend((!exists(path)).then(|| path.to_owned()));
         }
     }
 }
@@ -344,6 +403,34 @@ mod tests {
             found.dedup();
             assert_eq!(found, expected, "{value}");
         }
+    }
+
+    #[test]
+    fn commands_name_files_with_blanks_and_separators() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |path: &str| tree.path().join(path);
+        for file in ["my tools/a", "x,y/b=c", "d/run.js"] {
+            std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            std::fs::write(at(file), "").unwrap();
+        }
+        for (value, expected) in [
+            ("'my tools/a' %f", "my tools/a"),
+            ("my\\ tools/a", "my tools/a"),
+            ("my tools/a", "my tools/a"),
+            ("!\"$ROOT/my tools/a\" x", "my tools/a"),
+            ("sh -c \"'my tools/a' x\"", "my tools/a"),
+            ("run --config='my tools/a'", "my tools/a"),
+            ("./x,y/b=c", "x,y/b=c"),
+        ] {
+            let named = named_files(tree.path(), value.as_bytes(), &mut Budget::default());
+            let files = named.unwrap().files.into_iter();
+            let files: Vec<PathBuf> = files.map(|path| path.components().collect()).collect();
+            assert!(files.contains(&at(expected)), "{value}: {files:?}");
+        }
+        // Node prefers the file without the ending.
+        let named = named_files(tree.path(), b"node d/run", &mut Budget::default()).unwrap();
+        assert_eq!(named.files, [at("d/run.js")]);
+        assert!(named.absent.contains(&at("d/run")), "{named:?}");
     }
 
     #[test]

@@ -109,8 +109,8 @@ impl Searched {
         }
     }
 
-    /// Keys and private data: `.ssh/config` can be a link.
-    fn hidden(folder: PathBuf) -> Self {
+    /// Keys and private data, and other settings in the home folder: `.ssh/config` can be a link.
+    fn listed(folder: PathBuf) -> Self {
         let (depth, is_inside) = (0, false);
         Self {
             folder,
@@ -217,6 +217,7 @@ impl Roots {
         readable.extend(git.readable);
         writable.extend(git.writable.iter().cloned());
         let home = profile.home.as_deref().map(real);
+        let other_home = home.clone().filter(|home| !within(home, &writable));
         roots.home = home.filter(|home| within(home, &writable));
         let settings = roots
             .home
@@ -237,6 +238,16 @@ impl Roots {
         for (path, guard, found) in named.chain(found).chain(settings) {
             let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
+            if found && path.is_symlink() && place.is_dir() {
+                // Protecting a folder around the settings of a subfolder would close the project.
+                if guard == Guard::File && path.starts_with(&place) {
+                    continue;
+                }
+                if within(&place, &writable) {
+                    let (path, by) = (place.clone(), path);
+                    roots.notes.push(Note::ClosedBy { path, by });
+                }
+            }
             roots.protect([place], guard, found, false);
         }
         // Links in protected folders elsewhere can lead to the project.
@@ -262,7 +273,7 @@ impl Roots {
         }
         for path in hidden {
             let (links, place) = follower.follow(path);
-            searched.push(Searched::hidden(place.clone()));
+            searched.push(Searched::listed(place.clone()));
             roots.protect(links, Guard::File, true, true);
             match on_disk::kind(&place) {
                 Ok(Kind::Closed) => {}
@@ -282,6 +293,18 @@ impl Roots {
         }
         let mut linked = BTreeSet::new();
         if !writable.is_empty() {
+            let home = other_home.iter().flat_map(|home| home_names(home));
+            for path in home {
+                let (links, place) = follower.follow(&path);
+                roots.protect(links, Guard::File, true, true);
+                // A link to the project itself says nothing about its files.
+                let is_around = writable.iter().any(|root| root.starts_with(&place));
+                if within(&place, &writable) && !is_around {
+                    roots.protect([place], Guard::File, true, false);
+                } else if !is_around {
+                    searched.push(Searched::listed(place));
+                }
+            }
             let mut shared = Shared::default();
             for searched in &searched {
                 shared.add(&searched.folder);
@@ -590,6 +613,15 @@ fn home_settings(home: &Path, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Unkn
     let is_open = |path: &PathBuf| writable.iter().any(|root| root.starts_with(path));
     let paths = paths.filter(|path| is_home_setting(path, home) && !is_open(path));
     Ok(paths.filter(|path| !path.ends_with(".git")).collect())
+}
+
+/// Returns what begins with a dot in a home folder that commands cannot write. Shells and programs read
+/// more of it than any list names, and each can be a link to a file of the project.
+fn home_names(home: &Path) -> Vec<PathBuf> {
+    let names = on_disk::entries(home).unwrap_or_default().into_iter();
+    let names = names.map(|entry| entry.path());
+    let names = names.filter(|path| is_home_setting(path, home));
+    names.take(MAX_OUTSIDE).collect()
 }
 
 /// Returns the guard of a path that the profile names: one that ends in `/` is a folder.

@@ -24,6 +24,9 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// Time in which the helper has to end everything, in addition to the grace period.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Time between two checks whether the helper has ended.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Bytes that are read at once, and the size of pipes where it can be set.
 const CHUNK: usize = 256 * 1024;
 
@@ -69,7 +72,7 @@ pub(crate) fn drive(
     // Closing the socket has the helper end everything, if it is still there.
     drop(run.control.take());
     if followed.is_err() {
-        let _ = run.child.kill();
+        run.end_helper();
     }
     let _ = run.child.wait();
     followed?;
@@ -90,6 +93,8 @@ struct Run {
     /// The command may have started. Earlier output is not the command's.
     ready: bool,
     stopped: Option<(Stopped, Instant)>,
+    /// The helper has checked what the command left behind.
+    is_checked: bool,
     grace: Duration,
 }
 
@@ -134,8 +139,19 @@ impl Run {
             reports: Vec::new(),
             ready: false,
             stopped: None,
+            is_checked: false,
             grace: Duration::from_millis(limits.grace_ms),
         })
+    }
+
+    /// Waits until the helper has ended the command, for a limited time, and kills it otherwise. What
+    /// a command left behind is inspected and removed by the helper.
+    fn end_helper(&mut self) {
+        let until = Instant::now() + self.grace + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+        let _ = self.child.kill();
     }
 
     /// Follows the run until the helper is gone and its output read.
@@ -151,7 +167,8 @@ impl Run {
             if self.stopped.is_none() && self.control.is_some() && now >= deadline {
                 self.stop(Stopped::Deadline, now);
             }
-            let over = self.stopped.map(|(_, at)| at + self.grace + PATIENCE);
+            let over = self.stopped.filter(|_| !self.is_checked);
+            let over = over.map(|(_, at)| at + self.grace + PATIENCE);
             if self.control.is_some() && over.is_some_and(|over| now >= over) {
                 let _ = self.child.kill();
                 self.control = None;
@@ -165,6 +182,8 @@ impl Run {
             let next = match (drain, over) {
                 (Some(drain), _) => drain,
                 (None, Some(over)) => over,
+                // The command has ended, and the helper is still at work.
+                (None, None) if self.is_checked || now >= deadline => now + PATIENCE,
                 (None, None) => deadline,
             };
             let woken = self.wait(options, next.saturating_duration_since(now))?;
@@ -273,6 +292,7 @@ impl Run {
         }
         while let Some(report) = protocol::unframe(&mut self.heard)? {
             self.ready |= matches!(report, Report::Ready(_));
+            self.is_checked |= matches!(report, Report::Clean { .. });
             self.reports.push(report);
         }
         Ok(())
@@ -374,6 +394,10 @@ impl Run {
         });
         if by_bwrap && !inside && self.stopped.is_none() {
             return Err(Failure::Namespaces(last_line()));
+        }
+        if !self.is_checked {
+            undone = true;
+            notes.push(Note::Unchecked);
         }
         // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {

@@ -75,6 +75,7 @@ pub(crate) fn linux(
         sandbox.seccomp = Some(Seccomp {
             network: profile.network,
             ipc: namespaces.is_ok(),
+            processes: namespaces.is_ok(),
         });
     }
     match namespaces {

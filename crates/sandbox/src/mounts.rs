@@ -239,13 +239,16 @@ impl<'a> Closed<'a> {
     }
 }
 
-/// Returns the outermost part of a path that does not exist, or the path.
+/// Returns the outermost part of a path that does not exist, or the path. If that would be in a file,
+/// returns the file, which could be replaced by a folder.
 fn first_missing(path: &Path, kind: &dyn Fn(&Path) -> Kind) -> PathBuf {
     let missing = path
         .ancestors()
         .take_while(|part| kind(part) == Kind::Absent)
         .last();
-    missing.unwrap_or(path).to_owned()
+    let file = missing.and_then(Path::parent);
+    let file = file.filter(|file| matches!(kind(file), Kind::File | Kind::Empty));
+    file.or(missing).unwrap_or(path).to_owned()
 }
 
 /// Returns the mounted system folders as the disk has them.
@@ -379,6 +382,19 @@ mod tests {
             matches!(excludes, Some(Mount::Text { content, .. }) if content == b"/.envrc\n"),
             "{excludes:?}"
         );
+    }
+
+    #[test]
+    fn file_in_the_place_of_a_folder_is_protected() {
+        let disk = disk(&["/w"], &["/w/.github"], &[]);
+        let roots = Roots {
+            writable: vec!["/w".into()],
+            protected: vec![protect("/w/.github/workflows", Guard::Folder)],
+            ..Roots::default()
+        };
+        let (steps, stubs) = shown(&mounts(&[], &roots, &[], None, &disk));
+        assert!(steps.ends_with("write /w\nread /w/.github"), "{steps}");
+        assert_eq!(stubs, "");
     }
 
     #[test]

@@ -188,6 +188,13 @@ pub enum Note {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder of the project is protected, because a link or a `.git` file leads to it.
+    ClosedBy {
+        /// The folder.
+        path: PathBuf,
+        /// The link or file.
+        by: PathBuf,
+    },
     /// The home folder is granted as a whole, with everything in it that is not hidden by name.
     HomeGranted {
         /// The home folder.
@@ -239,6 +246,8 @@ pub enum Note {
     ProcessesUnlimited,
     /// Processes that could not be ended.
     Survivors(u32),
+    /// The helper was ended before it had checked what the command left behind.
+    Unchecked,
 }
 
 impl fmt::Display for Note {
@@ -258,6 +267,12 @@ impl fmt::Display for Note {
                 f,
                 "`{}` is not writable: a link in a protected folder, such as `~/.config`, leads to it",
                 path.display()
+            ),
+            Self::ClosedBy { path, by } => write!(
+                f,
+                "`{}` is not writable, because `{}` leads to it; remove that if a command created it",
+                path.display(),
+                by.display()
             ),
             Self::HomeGranted { path } => write!(
                 f,
@@ -310,6 +325,10 @@ impl fmt::Display for Note {
             ),
             Self::ProcessesUnlimited => f.write_str("the number of processes is not limited"),
             Self::Survivors(count) => write!(f, "{count} processes could not be ended"),
+            Self::Unchecked => f.write_str(
+                "what the command left behind could not be checked, because the helper of the sandbox \
+                 was ended; check the project before you run git again",
+            ),
         }
     }
 }

@@ -23,8 +23,46 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Most files that include each other. Git allows as many.
 const MAX_INCLUDES: usize = 10;
 
-/// Sections with keys of servers, which no command needs that gets the copies.
-const LEFT_OUT: &[&str] = &["credential.", "http.", "imap.", "sendemail."];
+/// Sections that `git add`, `commit`, `stash`, `switch` and `tag` use. Others can have keys of
+/// servers: the addresses of `url`, `credential` and `http`, and the tokens of other programs.
+const COPIED: &[&str] = &[
+    "advice",
+    "apply",
+    "attr",
+    "author",
+    "branch",
+    "checkout",
+    "color",
+    "column",
+    "commit",
+    "committer",
+    "core",
+    "diff",
+    "extensions",
+    "feature",
+    "filter",
+    "gc",
+    "i18n",
+    "include",
+    "includeif",
+    "index",
+    "init",
+    "log",
+    "mailmap",
+    "merge",
+    "notes",
+    "pack",
+    "rerere",
+    "safe",
+    "sparse",
+    "stash",
+    "status",
+    "switch",
+    "tag",
+    "trailer",
+    "user",
+    "versionsort",
+];
 
 /// The files of a person that matter to git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,10 +128,8 @@ impl Copied<'_> {
         let folder = folder.parent().unwrap_or(self.home);
         let mut copy = Vec::new();
         for mut entry in entries(&text) {
-            if LEFT_OUT
-                .iter()
-                .any(|section| entry.key.starts_with(section))
-            {
+            let section = entry.key.split('.').next().unwrap_or_default();
+            if !COPIED.contains(&section) {
                 continue;
             }
             match &*entry.key {

@@ -246,6 +246,8 @@ pub(crate) struct Seccomp {
     pub(crate) network: bool,
     /// System V and POSIX message queues, semaphores and shared memory.
     pub(crate) ipc: bool,
+    /// Priorities of other processes, which are its own in a process namespace.
+    pub(crate) processes: bool,
 }
 
 /// A message of the helper.

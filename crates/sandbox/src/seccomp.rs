@@ -92,6 +92,21 @@ const SHARED: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
+/// Calls that change how another process runs. The process is the first argument; 0 is the caller.
+const SCHEDULING: &[i64] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+
+/// Calls that change the priority of processes. The first argument is the kind of the second: a
+/// process, a group or a user.
+const PRIORITIES: &[(i64, u64)] = &[
+    (libc::SYS_setpriority, PRIO_USER),
+    (libc::SYS_ioprio_set, IOPRIO_WHO_USER),
+];
+
 /// Flags of `clone` that create a namespace. Time is missing: it shares bits with a signal.
 const NAMESPACES: u64 = 0x7e02_0000;
 
@@ -123,6 +138,7 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
         rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
     }
     sockets(&mut rules, open)?;
+    other_processes(&mut rules, open)?;
 
     // `clone` has its flags in the first argument everywhere but on S/390.
     for bit in (0..64)
@@ -172,6 +188,26 @@ fn clones_hidden() -> BpfProgram {
 fn compile(rules: Rules, then: SeccompAction) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     SeccompFilter::new(rules, SeccompAction::Allow, then, arch)?.try_into()
+}
+
+/// Refuses to change limits and priorities of other processes: with a limit of zero, a process ends.
+fn other_processes(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::BackendError> {
+    let is_other = |argument| SeccompCondition::new(argument, Width::Dword, Op::Ne, 0);
+    let is_set = SeccompCondition::new(2, Width::Qword, Op::Ne, 0)?;
+    let limits = SeccompRule::new(vec![is_other(0)?, is_set])?;
+    rules.insert(libc::SYS_prlimit64, vec![limits]);
+    if open.processes {
+        return Ok(());
+    }
+    for call in SCHEDULING {
+        rules.insert(*call, vec![SeccompRule::new(vec![is_other(0)?])?]);
+    }
+    for (call, user) in PRIORITIES {
+        let is_user = SeccompCondition::new(0, Width::Dword, Op::Eq, *user)?;
+        let refused = [vec![is_other(1)?], vec![is_user]].map(SeccompRule::new);
+        rules.insert(*call, refused.into_iter().collect::<Result<_, _>>()?);
+    }
+    Ok(())
 }
 
 fn sockets(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::BackendError> {
@@ -277,6 +313,10 @@ const SYS_STATMOUNT: i64 = 457;
 const SYS_LISTMOUNT: i64 = 458;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 
+/// The values of `setpriority` and `ioprio_set` for all processes of a user.
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
+
 /// The bits that hold the kind of a socket.
 const SOCKET_KINDS: i32 = 0xf;
 
@@ -287,8 +327,14 @@ mod tests {
     #[test]
     fn every_combination_compiles() {
         for network in [false, true] {
-            for ipc in [false, true] {
-                assert!(program(Seccomp { network, ipc }).is_ok());
+            for own in [false, true] {
+                let (ipc, processes) = (own, own);
+                let open = Seccomp {
+                    network,
+                    ipc,
+                    processes,
+                };
+                assert!(program(open).is_ok());
             }
         }
         assert!(!clones_hidden().is_empty());

@@ -127,8 +127,10 @@ pub(crate) enum MountAttributes {
     Writable,
     /// The same, and read-only.
     ReadOnly,
-    /// No programs at all, no devices.
-    NoPrograms,
+    /// Read-only, no programs at all, no devices.
+    Kernel,
+    /// Read-only, which concerns the file of a device and not the device; no programs.
+    Device,
 }
 
 /// Sets attributes of a mount, and of the mounts below it if `recursive`.
@@ -148,7 +150,8 @@ pub(crate) fn mount_set(
     let set = match attributes {
         MountAttributes::Writable => NO_SET_USER | NO_DEVICES,
         MountAttributes::ReadOnly => NO_SET_USER | NO_DEVICES | READ_ONLY,
-        MountAttributes::NoPrograms => NO_SET_USER | NO_DEVICES | NO_PROGRAMS,
+        MountAttributes::Kernel => NO_SET_USER | NO_DEVICES | NO_PROGRAMS | READ_ONLY,
+        MountAttributes::Device => NO_SET_USER | NO_PROGRAMS | READ_ONLY,
     };
     // Set, clear, propagation, user namespace.
     let request: [u64; 4] = [set, 0, 0, 0];

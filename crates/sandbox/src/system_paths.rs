@@ -18,11 +18,12 @@ pub(crate) const SYSTEM: &[&str] = &[
     "/nix/store",
 ];
 
-/// Depth and number of entries of `/etc` that are looked at.
+/// Depth and number of entries of `/etc` and `/usr/local/etc` that are looked at.
 const MAX_DEPTH: usize = 4;
 const MAX_ENTRIES: usize = 20_000;
 
-/// Secrets in those folders. Files of `/etc` that not every user may read are found by their mode.
+/// Secrets in those folders. Files of `/etc` and `/usr/local/etc` that not every user may read are found
+/// by their mode.
 const SECRET: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/docker",
@@ -61,7 +62,9 @@ pub(crate) fn secrets() -> Vec<PathBuf> {
     } else {
         0
     };
-    found.extend(not_for_everybody(Path::new("/etc"), depth));
+    for folder in ["/etc", "/usr/local/etc"] {
+        found.extend(not_for_everybody(Path::new(folder), depth));
+    }
     for entry in entries(Path::new("/etc/ssh")) {
         if entry.file_name().as_encoded_bytes().ends_with(b"_key") {
             found.push(entry.path());

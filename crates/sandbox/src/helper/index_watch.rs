@@ -20,7 +20,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::stubs::{open_folder, unused_name};
+use super::stubs::{WritableFolder, open_folder, unused_name};
 use crate::git::{MAX_POINTER, pointer_target, work_tree};
 use crate::git_index::{self, MAX_INDEX};
 use crate::on_disk::is_absent;
@@ -131,7 +131,9 @@ impl IndexWatch {
             let (Some(parent), Some(name)) = (link.parent(), link.file_name()) else {
                 continue;
             };
-            unlinkat(open_folder(parent)?, name, AtFlags::empty())?;
+            let folder = open_folder(parent)?;
+            let _writable = WritableFolder::new(&folder);
+            unlinkat(&folder, name, AtFlags::empty())?;
             removed.push(link.clone());
         }
         Ok(removed)
@@ -242,6 +244,7 @@ impl Saved {
             [name] => (&self.folder, name),
             rest => return remove(&self.folder, rest),
         };
+        let _writable = WritableFolder::new(folder);
         let new = unused_name("restored");
         let written = match &self.content {
             Content::Absent => return remove(folder, &self.rest),
@@ -316,7 +319,9 @@ fn remove(folder: &OwnedFd, path: &[OsString]) -> io::Result<()> {
         }
     }
     let inside = opened.last().map_or(folder, |(folder, _)| folder);
+    let writable = WritableFolder::new(inside);
     gone(unlinkat(inside, &**name, AtFlags::empty()))?;
+    drop(writable);
     while let Some((_, part)) = opened.pop() {
         let inside = opened.last().map_or(folder, |(folder, _)| folder);
         if unlinkat(inside, &**part, AtFlags::REMOVEDIR).is_err() {

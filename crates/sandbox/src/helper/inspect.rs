@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::stubs::move_away;
+use super::stubs::{OpenWay, move_away};
 use crate::git_index::{self, Tracked};
 use crate::granted_paths::within;
 use crate::protocol::{Inspected, PlaceId, Report, bytes, path};
@@ -48,7 +48,11 @@ pub(super) fn inspect(tree: &Inspected) -> Vec<Report> {
             continue;
         }
         let pointer = folder.join(".git");
-        // The command can deny the access to its folder, but perhaps not to the one around.
+        // The command can deny the access to its folders.
+        let _way = OpenWay::new(&pointer);
+        if !git_index::is_repository(&folder) {
+            continue;
+        }
         let moved = move_away(&pointer).or_else(|error| move_away(&folder).map_err(|_| error));
         reports.push(match moved {
             Ok(()) => Report::Removed(bytes(pointer)),

@@ -156,7 +156,8 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
                 std::os::unix::fs::symlink(protocol::path(target), path).map_err(failed)?;
             }
             Mount::Proc => {
-                sys::mount_set(&processes, MountAttributes::NoPrograms, true).map_err(failed)?;
+                // Root owns the settings of the kernel there.
+                sys::mount_set(&processes, MountAttributes::Kernel, true).map_err(failed)?;
                 attach_at(&processes, Path::new("/proc")).map_err(failed)?;
             }
             Mount::Dev => {
@@ -301,6 +302,8 @@ fn dev(devices: &[Source]) -> io::Result<()> {
         |what: &'static str| move |error: io::Error| io::Error::other(format!("{what}: {error}"));
     tmpfs(Path::new("/dev"), c"mode=755").map_err(at("tmpfs"))?;
     for device in devices {
+        // Root owns these files, and they are the host's.
+        sys::mount_set(&device.tree, MountAttributes::Device, false).map_err(at("device"))?;
         attach_at(&device.tree, &device.path).map_err(at("device"))?;
     }
     let links = [

@@ -27,7 +27,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::on_disk::{self, Kind};
-use crate::protocol::{self, Stub, StubKind};
+use crate::protocol::{self, Report, Stub, StubKind};
 
 /// The modes of placeholders. A command can give them to anything else, so that only what is empty as
 /// well is removed, and nothing is protected less because of its mode.
@@ -39,11 +39,18 @@ const FOLDER_MODE: u32 = 0o505;
 pub(super) struct Held {
     stubs: Vec<(Place, File)>,
     /// Paths that must not exist after the run.
-    absent: Vec<Place>,
+    absent: Vec<Absent>,
     /// Paths that neither exist nor can be created by this user, and need no cover.
     impossible: Vec<PathBuf>,
     /// The folders that were opened, by their paths.
     folders: BTreeMap<PathBuf, Rc<OwnedFd>>,
+}
+
+/// A path that must not exist after the run.
+struct Absent {
+    path: PathBuf,
+    /// The same path in the folder around it, if that exists. The command can move the folder.
+    place: Option<Place>,
 }
 
 /// A path in an open folder.
@@ -82,8 +89,46 @@ impl Place {
     }
 
     fn remove(&self, flags: AtFlags) -> rustix::io::Result<()> {
-        in_placeholder(&self.folder, || unlinkat(&*self.folder, &*self.name, flags))
+        let _writable = WritableFolder::new(&self.folder);
+        unlinkat(&*self.folder, &*self.name, flags)
     }
+}
+
+/// Makes a folder of this user writable until it is dropped: a command can remove the permissions of
+/// its folders, so that what it created could not be removed.
+pub(super) struct WritableFolder<'a> {
+    folder: &'a OwnedFd,
+    mode: Option<Mode>,
+}
+
+impl<'a> WritableFolder<'a> {
+    pub(super) fn new(folder: &'a OwnedFd) -> Self {
+        let facts = fstat(folder).ok().filter(|_| is_own(folder));
+        let mode = facts.map(|facts| Mode::from_raw_mode(facts.st_mode));
+        let needed = raw(0o300);
+        let mode = mode.filter(|mode| !mode.contains(needed));
+        let mode = mode.filter(|mode| set_mode(folder, *mode | needed).is_ok());
+        Self { folder, mode }
+    }
+}
+
+impl Drop for WritableFolder<'_> {
+    fn drop(&mut self) {
+        if let Some(mode) = self.mode {
+            let _ = set_mode(self.folder, mode);
+        }
+    }
+}
+
+/// Sets the mode of a folder that may be open only as a path.
+fn set_mode(folder: &OwnedFd, mode: Mode) -> rustix::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        rustix::fs::chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode)
+    }
+    #[cfg(not(target_os = "linux"))]
+    fchmod(folder, mode)
 }
 
 /// Creates and locks the placeholders.
@@ -92,12 +137,15 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     for stub in stubs {
         let path = protocol::path(&stub.path);
         if stub.kind == StubKind::Absent {
-            let Some(place) = held.place(&path)? else {
-                continue;
+            let place = held.place(&path)?;
+            // Another run may have created it meanwhile; then it is not this run's to remove. The
+            // command can create the folder as well, unless it belongs to another user.
+            let is_free = match &place {
+                Some(place) => place.facts().is_err(),
+                None => on_disk::kind(&path) == Ok(Kind::Absent),
             };
-            // Another run may have created it meanwhile; then it is not this run's to remove.
-            if place.facts().is_err() {
-                held.absent.push(place);
+            if is_free {
+                held.absent.push(Absent { path, place });
             }
             continue;
         }
@@ -159,7 +207,69 @@ pub(super) fn move_away(path: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let folder = open_folder(parent)?;
+    let _writable = WritableFolder::new(&folder);
     Ok(renameat(&folder, name, &folder, unused_name("removed"))?)
+}
+
+/// Folders above a path that this user makes accessible until they are dropped.
+pub(super) struct OpenWay {
+    folders: Vec<(OwnedFd, Mode)>,
+}
+
+impl OpenWay {
+    /// Opens the folders of this user that deny the access to a path. No link is followed.
+    pub(super) fn new(path: &Path) -> Self {
+        let mut way = Self {
+            folders: Vec::new(),
+        };
+        while let Err(unknown) = on_disk::kind(path) {
+            let Ok(folder) = open_folder(&unknown.path) else {
+                break;
+            };
+            let Some(mode) = fstat(&folder).ok().filter(|_| is_own(&folder)) else {
+                break;
+            };
+            let mode = Mode::from_raw_mode(mode.st_mode);
+            let needed = raw(0o700);
+            if mode.contains(needed) || set_mode(&folder, mode | needed).is_err() {
+                break;
+            }
+            way.folders.push((folder, mode));
+        }
+        way
+    }
+}
+
+impl Drop for OpenWay {
+    fn drop(&mut self) {
+        // The innermost first: the others lead to it.
+        for (folder, mode) in self.folders.iter().rev() {
+            let _ = set_mode(folder, *mode);
+        }
+    }
+}
+
+/// Removes a file or link, or moves a folder away. If the command put a link on the way to it, the
+/// link is removed. Returns the path that was removed.
+fn take_away(path: &Path) -> io::Result<PathBuf> {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let link = above.into_iter().find(|folder| folder.is_symlink());
+    let path = link.unwrap_or(path);
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = open_folder(parent)?;
+    let _writable = WritableFolder::new(&folder);
+    match unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) => {}
+        // A folder is moved away, and not removed with all that is in it.
+        Err(Errno::ISDIR | Errno::PERM) => {
+            renameat(&folder, name, &folder, unused_name("removed"))?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(path.to_owned())
 }
 
 /// Returns a mode in the type that the system uses.
@@ -312,7 +422,12 @@ impl Held {
                 {
                     return Ok(None);
                 }
-                Err(error) => return Err(error.into()),
+                // Below a file, nothing can exist.
+                Err(Errno::NOTDIR) if is_out_of_reach(path) => return Ok(None),
+                Err(error) => {
+                    let why = format!("`{}`: {}", path.display(), io::Error::from(error));
+                    return Err(io::Error::other(why));
+                }
             },
         };
         self.folders.insert(parent.to_owned(), Rc::clone(&folder));
@@ -345,21 +460,29 @@ impl Held {
         !self.impossible.iter().any(|known| known == path)
     }
 
-    /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
-    pub(super) fn release(mut self) -> Vec<PathBuf> {
-        let absent = std::mem::take(&mut self.absent);
-        let removed = absent.into_iter().filter(|place| {
-            match place.remove(AtFlags::empty()) {
-                Ok(()) => true,
-                // A folder is moved away, and not removed with all that is in it.
-                Err(Errno::ISDIR | Errno::PERM) => {
-                    let away = unused_name("removed");
-                    renameat(&*place.folder, &*place.name, &*place.folder, away).is_ok()
-                }
-                Err(_) => false,
+    /// Removes the placeholders, and what was created where nothing may be. Returns the reports about
+    /// the latter.
+    pub(super) fn release(mut self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for Absent { path, place } in std::mem::take(&mut self.absent) {
+            // In a folder that was moved, the name has no meaning yet.
+            if let Some(place) = place
+                && place.remove(AtFlags::empty()).is_ok()
+            {
+                reports.push(Report::Removed(protocol::bytes(&path)));
             }
-        });
-        removed.map(|place| place.path).collect()
+            let _way = OpenWay::new(&path);
+            let removed = match on_disk::kind(&path) {
+                Ok(Kind::Absent | Kind::Closed) => continue,
+                Ok(_) => take_away(&path).map_err(|error| error.to_string().into()),
+                Err(unknown) => Err(unknown.why),
+            };
+            reports.push(match removed {
+                Ok(path) => Report::Removed(protocol::bytes(path)),
+                Err(why) => Report::NotRemoved(protocol::bytes(&path), why),
+            });
+        }
+        reports
     }
 }
 
@@ -455,9 +578,12 @@ mod tests {
             std::fs::set_permissions(path, PermissionsExt::from_mode(FILE_MODE)).unwrap();
         }
         std::fs::write(at("work/moved/commondir"), "").unwrap();
-        assert_eq!(held.release(), [at("work/sub/commondir")]);
+        let removed = [at("work/sub/commondir"), at("work/sub")];
+        let removed = removed.map(|path| Report::Removed(protocol::bytes(path)));
+        assert_eq!(held.release(), removed);
         assert!(theirs.iter().all(|path| path.exists()));
         assert_eq!(std::fs::read_dir(at("work/moved")).unwrap().count(), 0);
+        std::os::unix::fs::symlink(at("outside"), at("work/sub")).unwrap();
         // Before: nothing is created outside, and the run is refused.
         for path in &theirs {
             std::fs::remove_file(path).unwrap();

@@ -98,7 +98,6 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let covered = covered(&spec).map_err(at(Step::Mount))?;
     let outcome = run(control, &spec, &mut locks);
-    drop(scratch);
     let is_other = |covered: &Covered| numbers(&covered.path).ok() != Some(covered.numbers);
     for Covered { path, .. } in covered.into_iter().filter(is_other) {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
@@ -110,15 +109,16 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
         let _ = control.write_all(&frame);
     }
-    for path in held.release() {
-        let removed =
-            protocol::frame(&Report::Removed(protocol::bytes(path))).map_err(at(Step::Spec))?;
-        let _ = control.write_all(&removed);
+    for report in held.release() {
+        let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&frame);
     }
     let left = outcome?;
     let clean = protocol::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
     // The host may be gone.
     let _ = control.write_all(&clean);
+    // The command decides how long this takes, so everything else is done before.
+    drop(scratch);
     Ok(())
 }
 

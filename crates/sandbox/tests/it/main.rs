@@ -34,6 +34,8 @@ mod table;
 #[cfg(target_os = "linux")]
 mod ways_out;
 #[cfg(target_os = "linux")]
+mod ways_out_fifth;
+#[cfg(target_os = "linux")]
 mod ways_out_fourth;
 
 use std::process::ExitCode;
@@ -52,6 +54,14 @@ const ROLES: &[(&str, fn())] = &[
     ("orphans::host", orphans::host),
     ("orphans::writing_host", orphans::writing_host),
     ("table::as_a_user", table::as_a_user),
+    (
+        "ways_out_fifth::closed_as_a_user",
+        ways_out_fifth::closed_as_a_user,
+    ),
+    (
+        "ways_out_fifth::limits_as_a_user",
+        ways_out_fifth::limits_as_a_user,
+    ),
     ("ways_out_fourth::host", ways_out_fourth::host),
     ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
@@ -83,6 +93,7 @@ fn main() -> ExitCode {
         table::tests(),
         ways_out::tests(),
         ways_out_fourth::tests(),
+        ways_out_fifth::tests(),
     ];
     // Some try hundreds of commands in every set of layers.
     let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));

@@ -33,6 +33,7 @@ const ROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("change mode or time outside", &["chmod", "utime"]),
+    ("change the mode of a device", &["device-mode"]),
     ("change owner outside", &["chown"]),
     (
         "read the runtime's environment through `/proc`",
@@ -59,6 +60,10 @@ const ROWS: &[(&str, &[&str])] = &[
     ("see that a file outside exists", &["look"]),
     ("signal the runtime", &["signal"]),
     ("trace the runtime", &["ptrace"]),
+    (
+        "change limits or priority of the runtime",
+        &["limits", "priority", "affinity"],
+    ),
     ("set the host's name", &["host-name"]),
     ("set the clock", &["clock"]),
     ("mount", &["mount"]),
@@ -189,7 +194,9 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
     let file = |path: &Path| path.to_str().unwrap().to_owned();
     let pid = runtime.pid().to_string();
     let argument = |attack: &str| match attack {
-        "read-environment" | "signal" | "ptrace" => pid.clone(),
+        "read-environment" | "signal" | "ptrace" | "limits" | "priority" | "affinity" => {
+            pid.clone()
+        }
         "read-shadow" => "/etc/shadow".to_owned(),
         "tcp" => tcp.local_addr().unwrap().to_string(),
         "udp" => udp.local_addr().unwrap().to_string(),

@@ -122,6 +122,43 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: signal 0 only asks whether one may be sent.
             check(unsafe { libc::kill(pid, 0) })
         }
+        "limits" => {
+            let pid: i32 = argument.parse().map_err(io::Error::other)?;
+            let mut now = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            let none = std::ptr::null();
+            // SAFETY: the pointers are null or lead to a live value. The limit stays as it is.
+            unsafe {
+                check(libc::prlimit(pid, libc::RLIMIT_CORE, none, &raw mut now))?;
+                let old = std::ptr::null_mut();
+                check(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const now, old))
+            }
+        }
+        "priority" => {
+            let pid: u32 = argument.parse().map_err(io::Error::other)?;
+            // SAFETY: the calls have no pointers. The priority stays as it is.
+            unsafe {
+                let now = libc::getpriority(libc::PRIO_PROCESS, pid);
+                check(libc::setpriority(libc::PRIO_PROCESS, pid, now))
+            }
+        }
+        "affinity" => {
+            let pid: i32 = argument.parse().map_err(io::Error::other)?;
+            // SAFETY: all zeroes are a valid value.
+            let mut now: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+            let size = size_of_val(&now);
+            // SAFETY: both calls take a pointer to a live value and its size.
+            unsafe {
+                check(libc::sched_getaffinity(pid, size, &raw mut now))?;
+                check(libc::sched_setaffinity(pid, size, &raw const now))
+            }
+        }
+        "device-mode" => {
+            // SAFETY: the path is a C string. The mode stays as it is.
+            check(unsafe { libc::chmod(c"/dev/full".as_ptr(), 0o666) })
+        }
         "ptrace" => {
             let pid: i32 = argument.parse().map_err(io::Error::other)?;
             // SAFETY: seizing changes nothing in the other process, and ends with this one.
