@@ -53,7 +53,7 @@ Use:
   run NAME [TEXT]          Run a skill with a model and print the result
   chat                     Chat with a model that has your skills
   agent list|run|...       List, show, run and chat with agents and teams
-  mission list|plan|graph  Check, plan and draw missions of Squadron
+  mission plan|run|...     Plan, draw, run and resume missions
   session list|show|...    List, show and resume sessions
   questions                List the questions that sessions wait for
   answer ID yes|no         Answer a question; its session continues

@@ -225,6 +225,24 @@ pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environm
     config.place(&global.skills_dir, environment.place())
 }
 
+/// Returns the names of the skills that agents of missions may name.
+pub(crate) fn names(
+    global: &GlobalArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<String> {
+    let options = FileOptions {
+        cache: environment.cache_folder(),
+        walk: config.walk(),
+        ..FileOptions::default()
+    };
+    let place = place(global, config, environment);
+    let precedence = config.precedence.unwrap_or_default();
+    let catalog = Registry::open(place, options, precedence).snapshot();
+    let names = catalog.listed().map(|entry| entry.name().to_owned());
+    names.collect()
+}
+
 /// Returns the configuration and its warnings.
 pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), Failure> {
     let loaded = load(environment);

@@ -9,7 +9,7 @@ use prowess::agent::{Event, StampedEvent, ToolCall};
 use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, thousands};
-use prowess_flow::mission::{MissionEvent, MissionUnit};
+use prowess_flow::mission::{MissionEvent, MissionState, MissionUnit};
 use serde_json::Value;
 
 /// The maximum number of characters of the input of a call.
@@ -46,6 +46,26 @@ impl MissionLines {
                 tokens: BTreeMap::new(),
             }),
         }
+    }
+
+    /// Names the tasks of the commanders that a resumed run has already.
+    #[must_use]
+    pub fn resumed(self, state: &MissionState) -> Self {
+        {
+            let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            for (task, known) in state.tasks() {
+                for (item, one) in &known.units {
+                    let unit = MissionUnit {
+                        task: task.name.clone(),
+                        item: *item,
+                    };
+                    let session = one.session.clone();
+                    let named = session.map(|session| (session, unit.to_string()));
+                    lines.tasks.extend(named);
+                }
+            }
+        }
+        self
     }
 }
 
@@ -137,11 +157,12 @@ impl State {
     }
 
     fn line(&mut self, session: &str, depth: u8, text: &str) {
-        let task = self.tasks.get(session).map_or("", String::as_str);
-        let task = sanitize::line(task);
+        // The task of an agent that worked before the run was resumed is not known.
+        let task = self.tasks.get(session).map(|task| format!("{task}: "));
+        let task = sanitize::line(task.as_deref().unwrap_or_default()).into_owned();
         let indent = "  ".repeat(usize::from(depth) + 1);
         let text = sanitize::line(text);
-        let _ = writeln!(self.out, "{indent}{task}: {text}");
+        let _ = writeln!(self.out, "{indent}{task}{text}");
     }
 }
 

@@ -11,7 +11,7 @@ use prowess_flow::mission::{
     GraphFormat, InputFault, Mission, MissionProject, MissionSettings, RouteTarget, Schedule,
     ScheduleTimes, Task, clock_text, from_json, parse_time, time_text, variable_name,
 };
-use prowess_registry::{FileOptions, MissionFiles, Registry, mission_folder};
+use prowess_registry::{MissionFiles, mission_folder};
 use prowess_spec::ReadFault;
 use prowess_store::SystemClock;
 use prowess_traits::Clock;
@@ -30,9 +30,8 @@ use crate::{targets, visible_skills};
     about = "Plan, run and resume missions\n\nReads the HCL files of Squadron: agents, skills, tools and missions. `list`, `plan` and `graph` run nothing and open no connection. A mission runs after you trusted its files, and continues after an interruption.",
     after_help = "\
 Examples:
-  prowess mission plan                    check missions and show what they would do
-  prowess mission run research --model echo
-                                          run a mission
+  prowess mission plan                    check missions and show their tasks
+  prowess mission graph research          draw the tasks of a mission
   prowess mission show                    show the runs of this project"
 )]
 pub(crate) struct MissionArgs {
@@ -219,18 +218,7 @@ impl ReadProject {
         let config = visible_skills::load(environment).config;
         let variable = |name: &str| environment.variable(&variable_name(name));
         let plugin = |name: &str| config.mission_plugins.get(name).cloned();
-        let library = || {
-            let options = FileOptions {
-                cache: environment.cache_folder(),
-                walk: config.walk(),
-                ..FileOptions::default()
-            };
-            let place = visible_skills::place(global, &config, environment);
-            let precedence = config.precedence.unwrap_or_default();
-            let catalog = Registry::open(place, options, precedence).snapshot();
-            let names = catalog.listed().map(|entry| entry.name().to_owned());
-            names.collect()
-        };
+        let library = || visible_skills::names(global, &config, environment);
         let settings = MissionSettings {
             variable: &variable,
             plugin: &plugin,

@@ -443,9 +443,11 @@ fn drive(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            Arc::new(prowess_tui::mission_output::MissionLines::new(Box::new(
-                printer.live(),
-            )))
+            let lines = prowess_tui::mission_output::MissionLines::new(Box::new(printer.live()));
+            Arc::new(match &how {
+                Start::Run(_) => lines,
+                Start::Resume(_, _, state) => lines.resumed(state),
+            })
         };
         let is_chosen = model.model.is_some() || how.plan().is_none();
         let runtime = setup.runtime(model, chosen.model, approver, vec![watcher], |settings| {

@@ -476,6 +476,14 @@ impl Presenter for Screen<'_> {
         self.is_named || self.roots().bounds.allow(link)
     }
 
+    fn plugin_server(&self, plugin: &str) -> Option<String> {
+        self.config.mission_plugins.get(plugin).cloned()
+    }
+
+    fn skill_names(&self) -> Vec<String> {
+        visible_skills::names(self.global, self.config, self.environment)
+    }
+
     fn step(&self) {
         self.progress.step();
     }

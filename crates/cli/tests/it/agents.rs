@@ -280,7 +280,7 @@ fn doctor_names_files_of_other_systems() {
         ".planck/config.json: without effect: `locale` (there is one language)",
         "environment: `PLANCK_SKILLS_DIRS` counts",
         ".agents/mcp.json: 0 servers, used after `prowess mcp trust`; it has no `servers` object",
-        "mission.hcl: not read",
+        "mission.hcl: read by `prowess mission`",
     ];
     assert_eq!(other, expected);
 }

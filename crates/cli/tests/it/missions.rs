@@ -625,6 +625,61 @@ fn validate_takes_mission_files_and_fixes_them() {
     assert!(output.stdout.contains("did you mean"), "{}", output.stdout);
 }
 
+#[test]
+fn validate_knows_replaced_plugins_and_the_library() {
+    let world = page_on_skills();
+    let settings = "[missions.plugins]\nplaywright = \"browser\"\ntranslator = \"words\"\n";
+    let validate = ["validate", "plugins.hcl", "--format", "concise"];
+    // A project cannot replace a plugin.
+    world.file(".agents/prowess.toml", settings);
+    let refused = world.run(&validate).expect(1);
+    let rule = "error[mission-unsupported]";
+    assert!(refused.stdout.contains(rule), "{}", refused.stdout);
+    world.file("~/config.toml", settings);
+    assert_eq!(world.run(&validate).expect(0).stdout, "");
+    let without = [&validate[..], &["--no-config"]].concat();
+    world.run(&without).expect(1);
+
+    let agent = "agent \"reader\" {\n  model       = models.anthropic.claude_sonnet_4\n  personality = \"Calm.\"\n  skills      = [skills[\"pdf-forms\"]]\n}\n";
+    world.file("reader.hcl", agent);
+    world.run(&["validate", "reader.hcl"]).expect(1);
+    world.good(".agents/skills/pdf-forms");
+    world.run(&["validate", "reader.hcl"]).expect(0);
+}
+
+#[test]
+fn rules_about_missions_are_chosen_and_explained() {
+    let world = project("  objectve = 1\n  task \"a\" { objective = \"\" }");
+    let rules = |options: &[&str]| -> Vec<(String, String)> {
+        let arguments = [&["validate", "mission.hcl", "--format", "json"], options].concat();
+        let report = world.run(&arguments).json();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let word = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+        findings
+            .map(|one| (word(one, "rule"), word(one, "severity")))
+            .collect()
+    };
+    let pair = |rule: &str, severity: &str| (rule.to_owned(), severity.to_owned());
+    let (key, value) = (pair("mission-key", "error"), pair("mission-value", "error"));
+    assert_eq!(rules(&[]), [key.clone(), value.clone()]);
+    assert_eq!(rules(&["--select", "mission-key"]), [key]);
+    assert_eq!(rules(&["--ignore", "mission-key"]), [value]);
+    let weaker = [
+        "--severity",
+        "mission-key=warning",
+        "--ignore",
+        "mission-value",
+    ];
+    assert_eq!(rules(&weaker), [pair("mission-key", "warning")]);
+    let shown = world.run(&["validate", "mission.hcl"]).expect(1).stdout;
+    assert!(shown.contains("prowess explain mission-key"), "{shown}");
+    let sarif = ["validate", "mission.hcl", "--format", "sarif"];
+    let sarif = world.run(&sarif).expect(1).json();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "mission-key");
+    let page = world.run(&["explain", "mission-key"]).expect(0).stdout;
+    assert!(page.contains("instrutions  = \"Be brief.\""), "{page}");
+}
+
 /// Files that are made to cost time or memory have an answer in time.
 #[test]
 fn hostile_files_are_answered_in_time() {

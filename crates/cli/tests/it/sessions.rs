@@ -99,6 +99,30 @@ fn demo_json_lists_commands_and_sandbox() {
 }
 
 #[test]
+fn demo_of_a_mission_is_a_complete_run() {
+    let world = World::new();
+    let output = world.run(&["demo", "--mission"]).expect(0);
+    let id = output.stdout.split("prowess mission show ").nth(1).unwrap();
+    let id = id.split_whitespace().next().unwrap();
+    insta::assert_snapshot!("demo_mission", output.stdout.replace(id, "RUN-ID"));
+    // The run was recorded, and its sessions can be read.
+    let shown = world
+        .run(&["mission", "show", id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["tasks"][3]["state"], "not started");
+    let session = shown["tasks"][2]["units"][0]["session"].as_str().unwrap();
+    let read = world.run(&["session", "show", session]).expect(0);
+    assert!(read.stdout.contains("writer"), "{}", read.stdout);
+    let json = world.run(&["demo", "--mission", "--json"]).expect(0).json();
+    assert_eq!(json["schema"], "prowess.demo/1");
+    assert_eq!(
+        json["mission"]["outputs"]["classify"][1],
+        json!({ "kind": "problem", "severity": 3 })
+    );
+}
+
+#[test]
 fn skill_returns_a_value_that_matches_the_schema() {
     let world = world();
     let model = script(

@@ -652,7 +652,8 @@ fn page_examples(page: &str) -> Vec<PageExample> {
 #[test]
 fn agent_rules_are_those_of_the_pages() {
     let pages = prowess_lint::rules::RULES.iter();
-    let pages: Vec<_> = pages.filter(|rule| rule.on_agents).collect();
+    let pages: Vec<_> = pages.filter(|rule| rule.id.starts_with("agent-")).collect();
+    assert!(pages.iter().all(|rule| rule.on_agents));
     let listed: Vec<_> = pages
         .iter()
         .map(|rule| (rule.id, rule.levels.claude_code.unwrap()))
@@ -665,7 +666,7 @@ fn agent_rules_are_those_of_the_pages() {
 fn examples_of_agent_rule_pages_hold() {
     for rule in prowess_lint::rules::RULES
         .iter()
-        .filter(|rule| rule.on_agents)
+        .filter(|rule| rule.id.starts_with("agent-"))
     {
         let examples = page_examples(rule.page);
         assert!(examples.iter().any(|example| example.is_bad), "{}", rule.id);

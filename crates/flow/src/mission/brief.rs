@@ -1,8 +1,10 @@
 //! The texts that the commander of a task reads.
 
+use prowess_hcl::Value;
 use prowess_spec::tokens;
-use serde_json::Value;
+use serde_json::Value as Json;
 
+use super::inputs;
 use super::machine::{MissionState, MissionUnit, TaskState, is_parallel_task};
 use super::model::{Mission, RouteTarget, Task};
 
@@ -50,7 +52,7 @@ impl MissionState {
             message.push_str(&others);
         }
         Ok(TaskBrief {
-            system: self.instructions(mission, task),
+            system: self.instructions(mission, task)?,
             message,
         })
     }
@@ -90,8 +92,22 @@ impl MissionState {
         }
     }
 
+    /// Returns a text of the mission, with the inputs filled in.
+    fn filled(&self, mission: &Mission, what: &str, text: &Value) -> Result<String, BriefFault> {
+        let filled = inputs::fill(text, self.inputs().as_ref(), None);
+        let filled = filled
+            .map_err(|problem| BriefFault(format!("{what} is invalid: {}", problem.message)))?;
+        match filled.as_text() {
+            Some(text) => Ok(text.trim().to_owned()),
+            None => Err(BriefFault(format!(
+                "{what} needs values that mission `{}` does not have",
+                mission.name
+            ))),
+        }
+    }
+
     /// Returns the instructions of a commander.
-    fn instructions(&self, mission: &Mission, task: &Task) -> String {
+    fn instructions(&self, mission: &Mission, task: &Task) -> Result<String, BriefFault> {
         let mut text = format!(
             "You direct task `{}` of mission `{}`. Agents do the work: give each a complete task with \
              `call_agent`, check what comes back, and continue until the objective is met. You have no \
@@ -100,15 +116,9 @@ impl MissionState {
              call it with `succeed` set to false and the reason.",
             task.name, mission.name
         );
-        if let Some(directive) = mission
-            .directive
-            .as_ref()
-            .and_then(prowess_hcl::Value::as_text)
-        {
-            text.push_str(&format!(
-                "\n\nPurpose of the mission:\n{}",
-                directive.trim()
-            ));
+        if let Some(directive) = &mission.directive {
+            let directive = self.filled(mission, "the directive", directive)?;
+            text.push_str(&format!("\n\nPurpose of the mission:\n{directive}"));
         }
         if task.output.is_some() {
             text.push_str(
@@ -137,7 +147,7 @@ impl MissionState {
                  `none`.",
             );
             for route in &task.routes {
-                let condition = route.condition.as_text().unwrap_or_default().trim();
+                let condition = self.filled(mission, "a condition", &route.condition)?;
                 let condition = condition.replace('\n', " ");
                 text.push_str(&format!("\n- `{}`: {condition}", route_name(&route.target)));
                 if let RouteTarget::Mission { name, .. } = &route.target {
@@ -145,7 +155,7 @@ impl MissionState {
                 }
             }
         }
-        text
+        Ok(text)
     }
 
     /// Describes the inputs of another mission.
@@ -220,7 +230,7 @@ pub fn route_name(target: &RouteTarget) -> String {
 
 /// Returns the report of a task that has ended: its summary and output, within limits.
 pub fn task_report(name: &str, state: &TaskState) -> String {
-    let mut text = format!("<task name={}>\n", Value::from(name));
+    let mut text = format!("<task name={}>\n", Json::from(name));
     let summary = cut(state.summary.trim(), MAX_SUMMARY);
     if !summary.is_empty() {
         text.push_str(&format!("Summary: {summary}\n"));
@@ -234,12 +244,12 @@ pub fn task_report(name: &str, state: &TaskState) -> String {
 }
 
 /// Returns an output as JSON; of a long list only the first rows.
-fn shown_output(value: &Value) -> String {
+fn shown_output(value: &Json) -> String {
     let whole = value.to_string();
     if tokens::estimate(&whole) <= MAX_OUTPUT {
         return whole;
     }
-    if let Value::Array(rows) = value {
+    if let Json::Array(rows) = value {
         let mut shown = Vec::new();
         let mut left = MAX_OUTPUT;
         for row in rows {
@@ -253,7 +263,7 @@ fn shown_output(value: &Value) -> String {
         if !shown.is_empty() {
             return format!(
                 "{} (the first {} of {} rows; call `query_task_output` for the others)",
-                Value::Array(shown.clone()),
+                Json::Array(shown.clone()),
                 shown.len(),
                 rows.len()
             );

@@ -28,6 +28,24 @@ pub struct InputValues {
     object: Value,
 }
 
+/// Fills in a text. It stays late if a name that it needs is not known.
+pub(super) fn fill(
+    text: &Value,
+    inputs: Option<&InputValues>,
+    item: Option<&Value>,
+) -> Result<Value, Problem> {
+    let Value::Late(expr) = text else {
+        return Ok(text.clone());
+    };
+    let inputs = inputs.map(|inputs| &inputs.object);
+    let scope = FillScope { inputs, item };
+    Ok(match prowess_hcl::evaluate(expr, &scope)? {
+        Value::Number(number) => Value::Text(number),
+        Value::Bool(value) => Value::Text(value.to_string().into()),
+        other => other,
+    })
+}
+
 impl Mission {
     /// Converts the text of an input to its type.
     pub fn parse_input(&self, name: &str, text: &str) -> Result<Value, InputFault> {
@@ -123,21 +141,7 @@ impl Task {
         inputs: Option<&InputValues>,
         item: Option<&Value>,
     ) -> Result<Value, Problem> {
-        match &self.objective {
-            Value::Late(expr) => {
-                let object = inputs.map(|inputs| &inputs.object);
-                let scope = FillScope {
-                    inputs: object,
-                    item,
-                };
-                Ok(match prowess_hcl::evaluate(expr, &scope)? {
-                    Value::Number(number) => Value::Text(number),
-                    Value::Bool(value) => Value::Text(value.to_string().into()),
-                    other => other,
-                })
-            }
-            known => Ok(known.clone()),
-        }
+        fill(&self.objective, inputs, item)
     }
 
     /// Returns the objective for each item of a parallel iterator. `None` if one is not known.

@@ -992,12 +992,10 @@ impl MissionState {
         }
         let failed = self.failure();
         let (mut events, mut units) = (Vec::new(), Vec::new());
-        if failed.is_none() && self.hand_over.is_none() {
-            self.start_ready(mission, &mut events, &mut units);
-        }
-        for (task, state) in self.tasks() {
-            if failed.is_none() && state.is_running() {
-                self.start_items(task, state, &mut events, &mut units);
+        if failed.is_none() {
+            let free = self.start_more_items(mission, &mut events, &mut units);
+            if self.hand_over.is_none() {
+                self.start_ready(mission, free, &mut events, &mut units);
             }
         }
         if !events.is_empty() {
@@ -1121,19 +1119,39 @@ impl MissionState {
         })
     }
 
-    /// Starts the tasks that can start, up to the limit.
-    fn start_ready(
+    /// Starts further items of tasks that run. Returns the number of tasks that may start besides them.
+    fn start_more_items(
         &self,
         mission: &Mission,
         events: &mut Vec<MissionEvent>,
         units: &mut Vec<MissionUnit>,
-    ) {
+    ) -> usize {
         let limit = usize::try_from(mission.max_parallel.max(1)).unwrap_or(usize::MAX);
-        let running = self.tasks.iter().filter(|task| task.is_running());
         // A task that only waits for a person does not use a place.
-        let working = running
-            .filter(|task| task.units.is_empty() || task.units.values().any(UnitState::is_active));
+        let is_working = |state: &TaskState| state.units.values().any(UnitState::is_active);
+        let running = || self.tasks().filter(|(_, state)| state.is_running());
+        let working = running().filter(|(_, state)| is_working(state));
         let mut free = limit.saturating_sub(working.count());
+        for (task, state) in running() {
+            if is_working(state) {
+                self.start_items(task, state, events, units);
+            } else if free > 0 {
+                let before = units.len();
+                self.start_items(task, state, events, units);
+                free -= usize::from(units.len() > before);
+            }
+        }
+        free
+    }
+
+    /// Starts the tasks that can start, if places are free.
+    fn start_ready(
+        &self,
+        mission: &Mission,
+        mut free: usize,
+        events: &mut Vec<MissionEvent>,
+        units: &mut Vec<MissionUnit>,
+    ) {
         for (task, state) in self.tasks() {
             if free == 0 {
                 break;

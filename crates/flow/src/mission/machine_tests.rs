@@ -360,6 +360,22 @@ fn items_run_up_to_the_limit() {
     assert_eq!(run.advance().1, MissionStep::End(MissionEnding::Done));
 }
 
+/// Between two of its items, a task keeps its place.
+#[test]
+fn items_keep_the_place_of_their_task() {
+    let tasks = "dataset \"d\" {\n items = [{ n = 1 }, { n = 2 }]\n}\n\
+        task \"each\" {\n objective = \"o\"\n iterator {\n dataset = datasets.d\n parallel = true\n concurrency_limit = 1\n }\n}\n\
+        task \"other\" { objective = \"o\" }";
+    let mut run = Runner::new(plan_with("max_parallel = 1", tasks));
+    for number in 0..2 {
+        let (units, _) = run.advance();
+        assert_eq!(units, [item("each", number)]);
+        run.finish(&units[0], done());
+    }
+    let (units, _) = run.advance();
+    assert_eq!(units, [unit("other")]);
+}
+
 #[test]
 fn smoke_test_stops_the_rest() {
     let mut run = Runner::new(iterator("smoketest = true"));
@@ -702,4 +718,36 @@ fn values_of_inputs_reach_objectives_literally() {
     let task = state.mission().unwrap().task("a").unwrap();
     let objective = task.objective_with(state.inputs().as_ref(), None).unwrap();
     assert_eq!(objective.as_text(), Some(&*format!("about {hostile}")));
+}
+
+/// The texts that a commander reads are filled in: directive and conditions as well as objectives.
+#[test]
+fn directive_and_conditions_are_filled_in() {
+    let plan = plan_with(
+        "directive = \"About ${inputs.topic}\"\ninput \"topic\" { type = \"string\" }",
+        "task \"t\" {\n objective = \"o\"\n router {\n route {\n target = tasks.u\n condition = \"${inputs.topic} is old\"\n }\n }\n}\ntask \"u\" { objective = \"u\" }",
+    );
+    let brief = |inputs: Value| {
+        let mut state = MissionState::default();
+        let Value::Object(inputs) = inputs else {
+            panic!("{inputs}");
+        };
+        let start = MissionStart {
+            version: MISSION_VERSION,
+            plan: plan.clone(),
+            mission: "m".into(),
+            inputs,
+            ..MissionStart::default()
+        };
+        state
+            .apply(&MissionEvent::Started(Box::new(start)))
+            .unwrap();
+        state.brief(&unit("t"))
+    };
+    let system = brief(json!({ "topic": "rust ${x}" })).unwrap().system;
+    assert!(system.contains("\nAbout rust ${x}\n"), "{system}");
+    assert!(system.contains("- `u`: rust ${x} is old"), "{system}");
+    let fault = brief(json!({})).unwrap_err();
+    let expected = "the directive needs values that mission `m` does not have";
+    assert_eq!(fault.0, expected);
 }

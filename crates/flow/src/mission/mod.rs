@@ -163,4 +163,19 @@ pub(crate) mod rules {
         severity: Severity::Note,
         ..error("mission-ignored")
     };
+
+    /// All rules about mission files.
+    #[cfg(test)]
+    pub(crate) const MISSION_RULES: [AgentRule; 10] = [
+        SYNTAX,
+        NAME,
+        KEY,
+        VALUE,
+        REFERENCE,
+        PATH,
+        SECRET,
+        GRAPH,
+        UNSUPPORTED,
+        IGNORED,
+    ];
 }

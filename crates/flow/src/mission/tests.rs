@@ -1659,3 +1659,96 @@ proptest! {
         prop_assert_eq!(filled, Value::Text(format!("<{value}>").into()));
     }
 }
+
+/// An example of a rule page: the file with this text, and other files next to it.
+struct PageExample {
+    is_bad: bool,
+    files: Vec<(String, String)>,
+}
+
+impl PageExample {
+    fn reports(&self) -> Vec<FileReport> {
+        let files = self.files.iter();
+        let files: Vec<(&str, &str)> = files.map(|(path, text)| (&**path, &**text)).collect();
+        read(&files).1
+    }
+}
+
+/// Returns the examples of a page. A fence is `hcl bad file=PATH` or `hcl good file=PATH`;
+/// `files=A,B` names other files of the project.
+fn page_examples(page: &str) -> Vec<PageExample> {
+    let mut lines = page.lines();
+    let mut examples = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```hcl ") else {
+            assert!(!line.starts_with("```"), "{line}");
+            continue;
+        };
+        let text = lines.by_ref().take_while(|line| *line != "```");
+        let text: String = text.map(|line| format!("{line}\n")).collect();
+        let is_bad = match info.split(' ').next().unwrap() {
+            "bad" => true,
+            "good" => false,
+            other => panic!("{other}"),
+        };
+        let setting = |name: &str| {
+            let mut words = info.split(' ');
+            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        };
+        let others = setting("files").into_iter().flat_map(|all| all.split(','));
+        let others = others.map(|path| (path.to_owned(), "A text.\n".to_owned()));
+        let own = (setting("file").unwrap().to_owned(), text);
+        let files = std::iter::once(own).chain(others).collect();
+        examples.push(PageExample { is_bad, files });
+    }
+    examples
+}
+
+#[test]
+fn mission_rules_are_those_of_the_pages() {
+    let pages = prowess_lint::rules::RULES.iter();
+    let pages: Vec<_> = pages
+        .filter(|rule| rule.id.starts_with("mission-"))
+        .collect();
+    assert!(pages.iter().all(|rule| rule.on_agents));
+    let listed: Vec<_> = pages
+        .iter()
+        .map(|rule| (rule.id, rule.levels.claude_code.unwrap()))
+        .collect();
+    let known = rules::MISSION_RULES.map(|rule| (rule.id, rule.severity));
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn examples_of_mission_rule_pages_hold() {
+    let pages = prowess_lint::rules::RULES.iter();
+    for rule in pages.filter(|rule| rule.id.starts_with("mission-")) {
+        let examples = page_examples(rule.page);
+        let (bad, good): (Vec<_>, Vec<_>) = examples.iter().partition(|example| example.is_bad);
+        assert!(!bad.is_empty() && !good.is_empty(), "{}", rule.id);
+        for example in bad {
+            let found = lines(&example.reports());
+            let is_found = found.iter().any(|line| line.contains(rule.id));
+            assert!(is_found, "{}: {found:?}", rule.id);
+        }
+        for example in good {
+            let found = lines(&example.reports());
+            assert!(found.is_empty(), "{}: {found:?}", rule.id);
+        }
+    }
+}
+
+/// The good example on the page is the first bad one after its fix.
+#[test]
+fn fix_on_the_page_about_graphs_gives_the_good_example() {
+    let rule = prowess_lint::rules::find("mission-graph").unwrap();
+    let examples = page_examples(rule.page);
+    let reports = examples[0].reports();
+    let fixes = reports[0].diagnostics.iter().filter_map(|finding| {
+        let fix = finding.fix.as_ref()?;
+        Some((finding.rule, fix))
+    });
+    let (fixed, _) = prowess_diag::fix::apply_named(reports[0].text(), fixes);
+    let good = examples.iter().find(|example| !example.is_bad).unwrap();
+    assert_eq!(fixed, good.files[0].1);
+}

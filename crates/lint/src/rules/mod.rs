@@ -29,7 +29,7 @@ pub struct LintRule {
     pub page: &'static str,
     /// `true` if the rule also applies to files that could not be read.
     pub on_unread: bool,
-    /// `true` if the rule is about agent files. Their reader reports its findings.
+    /// `true` if the rule is about agent or mission files. Their reader reports its findings.
     pub on_agents: bool,
     /// Reports its findings.
     pub check: fn(&LintSubject<'_>, &mut FindingSink<'_>),
@@ -82,7 +82,7 @@ macro_rules! rule {
     };
 }
 
-/// Defines the constant `RULE` of a rule about agent files.
+/// Defines the constant `RULE` of a rule about agent or mission files.
 macro_rules! agent_rule {
     ($id:literal, $levels:expr, $fix:ident, $summary:literal) => {
         pub(super) const RULE: crate::rules::LintRule = crate::rules::LintRule {
@@ -146,6 +146,16 @@ mod metadata_not_a_map;
 mod metadata_value;
 mod missing_file;
 mod missing_script;
+mod mission_graph;
+mod mission_ignored;
+mod mission_key;
+mod mission_name;
+mod mission_path;
+mod mission_reference;
+mod mission_secret;
+mod mission_syntax;
+mod mission_unsupported;
+mod mission_value;
 mod misspelt_key;
 mod name_case;
 mod name_characters;
@@ -257,6 +267,16 @@ pub static RULES: &[LintRule] = &[
     agent_path::RULE,
     agent_unsupported::RULE,
     agent_team::RULE,
+    mission_syntax::RULE,
+    mission_name::RULE,
+    mission_key::RULE,
+    mission_value::RULE,
+    mission_reference::RULE,
+    mission_path::RULE,
+    mission_secret::RULE,
+    mission_graph::RULE,
+    mission_unsupported::RULE,
+    mission_ignored::RULE,
 ];
 
 /// Former names of rules, which are still accepted.

@@ -136,7 +136,7 @@ fn examples(page: &str) -> Vec<Example> {
     while let Some(line) = lines.next() {
         let marks = line.len() - line.trim_start_matches('`').len();
         let info = &line[marks..];
-        let languages = ["markdown ", "json ", "yaml "];
+        let languages = ["markdown ", "json ", "yaml ", "hcl "];
         if marks < 3 || !languages.iter().any(|language| info.starts_with(language)) {
             continue;
         }
@@ -166,7 +166,7 @@ fn examples(page: &str) -> Vec<Example> {
 }
 
 /// Runs a check for every rule about skills and reports all failures, not only the first. The examples
-/// of rules about agents are tested where agent files are read, in `prowess-flow`.
+/// of rules about agents and missions are tested where their files are read, in `prowess-flow`.
 fn each_rule(check: impl Fn(&'static prowess_lint::LintRule, &[Example]) -> Result<(), String>) {
     each_rule_of(&|rule| !rule.on_agents, check);
 }

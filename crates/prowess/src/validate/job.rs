@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
+use prowess_flow::mission::MissionSettings;
 use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
 use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk_within};
@@ -70,6 +71,16 @@ pub trait Presenter: Sync {
     /// Returns `true` if a link to a folder may be followed.
     fn may_follow(&self, _link: &Path) -> bool {
         true
+    }
+
+    /// Returns the MCP server that replaces a plugin of a mission.
+    fn plugin_server(&self, _plugin: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns the names of the skills that agents of missions may have besides those of their files.
+    fn skill_names(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Called after each skill.
@@ -303,12 +314,24 @@ impl<S: Presenter> Run<'_, S> {
     /// Checks a mission file together with its project.
     fn check_mission(&self, path: &Path, target: &MissionTarget) {
         self.lock().agent_files += 1;
-        let report = match target.read() {
-            Ok(report) => report,
+        let plugin = |name: &str| self.presenter.plugin_server(name);
+        let library = || self.presenter.skill_names();
+        let settings = MissionSettings {
+            variable: &|_| None,
+            plugin: &plugin,
+            library: &library,
+        };
+        let selected = |report: Option<FileReport>| {
+            let reports = report.into_iter().collect();
+            let selected = AgentTarget::selected(&self.job.rules, reports);
+            selected.into_iter().next()
+        };
+        let report = match target.read(None, &settings) {
+            Ok(report) => selected(report),
             Err(fault) => return self.unread(path, &fault),
         };
         if let Some(report) = report {
-            let read = |text: &str| target.read_text(text);
+            let read = |text: &str| selected(target.read(Some(text), &settings).ok().flatten());
             let fixed = (self.job.action != ValidationAction::Report)
                 .then(|| agents::fixed(self.job, &report, &read))
                 .flatten();

@@ -29,29 +29,20 @@ impl MissionTarget {
         Some(Self { root, path })
     }
 
-    /// Checks the file with the others of its project. Returns the findings about the file itself.
-    pub(super) fn read(&self) -> Result<Option<FileReport>, ReadFault> {
-        self.check(None)
-    }
-
-    /// Returns the findings about another text of the file.
-    pub(super) fn read_text(&self, text: &str) -> Option<FileReport> {
-        self.check(Some(text)).ok().flatten()
-    }
-
-    fn check(&self, text: Option<&str>) -> Result<Option<FileReport>, ReadFault> {
+    /// Checks the file with the others of its project, with another text if one is given. Returns the
+    /// findings about the file itself.
+    pub(super) fn read(
+        &self,
+        text: Option<&str>,
+        settings: &MissionSettings<'_>,
+    ) -> Result<Option<FileReport>, ReadFault> {
         let mut files = MissionFiles::read(&self.root)?;
         if let Some(text) = text
             && let Some(own) = files.files.iter_mut().find(|one| one.path == self.path)
         {
             own.bytes = Ok(text.as_bytes().to_vec());
         }
-        let settings = MissionSettings {
-            variable: &|_| None,
-            plugin: &|_| None,
-            library: &Vec::new,
-        };
-        let (_, reports) = files.project(&settings)?;
+        let (_, reports) = files.project(settings)?;
         Ok(reports.into_iter().find(|report| report.path == self.path))
     }
 }

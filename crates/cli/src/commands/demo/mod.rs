@@ -1,11 +1,13 @@
-//! `prowess demo`: a complete run, offline, in a few seconds.
+//! `prowess demo`: a complete run, offline, in a few seconds. `--mission` runs a mission instead.
 //!
 //! Only the model is scripted. The skill is read from disk, found by search and loaded after a
 //! permission check, its command runs in the sandbox, the result is validated against a schema, and
 //! the session is stored.
 
-use std::fmt::Debug;
+mod mission;
 
+use std::fmt::Debug;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::output::{Exit, Failure, Printer, wrap};
@@ -43,9 +45,13 @@ const TASK: &str = "summarise CHANGELOG.md for customers";
     after_help = "\
 Examples:
   prowess demo                                   run offline, no API key needed
+  prowess demo --mission                         run a mission with two agents
   prowess demo --json                            print as JSON"
 )]
 pub(crate) struct DemoArgs {
+    /// Run a mission: tasks in parallel, a route, agents with skills, typed outputs
+    #[arg(long)]
+    pub mission: bool,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -59,23 +65,13 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let own = Setup::open(global, environment, printer)?;
-    let failed = |what: &str| {
-        let what = what.to_owned();
-        move |error: std::io::Error| Failure::new(what).cause(error)
-    };
-    let folder = tempfile::Builder::new()
-        .prefix("prowess-demo-")
-        .tempdir()
-        .map_err(failed("cannot create a temporary folder for the demo"))?;
-    let (home, project) = (folder.path().join("home"), folder.path().join("project"));
-    let skill = home.join(".agents/skills/release-notes");
-    let prepare = || {
-        std::fs::create_dir_all(&skill)?;
-        std::fs::create_dir_all(&project)?;
-        std::fs::write(skill.join("SKILL.md"), SKILL)?;
-        std::fs::write(project.join("CHANGELOG.md"), CHANGELOG)
-    };
-    prepare().map_err(failed("cannot write the files of the demo"))?;
+    if args.mission {
+        return mission::run(args, &own, printer);
+    }
+    let folder = demo_folder(&[
+        ("home/.agents/skills/release-notes/SKILL.md", SKILL),
+        ("project/CHANGELOG.md", CHANGELOG),
+    ])?;
     let found = counted(&own.services.registry);
     let seen = Arc::new(Seen::default());
     let spy = own.services.runner.as_ref().map(|runner| {
@@ -84,32 +80,7 @@ pub(crate) fn run(
             seen: Arc::clone(&seen),
         }) as Arc<dyn CommandRunner>
     });
-    let place = Place {
-        current: project.clone(),
-        home: Some(home.clone()),
-        ..Place::default()
-    };
-    let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-    let services = Services {
-        runner: spy,
-        sessions: own.services.sessions.clone(),
-        ..Services::new(Arc::new(registry), Arc::clone(&own.services.clock))
-    };
-    let setup = Setup {
-        services,
-        settings: Settings::default(),
-        config: Config::default(),
-        paths: HostPaths {
-            workspace: project.clone(),
-            home: Some(home),
-            state: Some(folder.path().join("state")),
-            ours: own.paths.ours.clone(),
-        },
-        config_file: None,
-        variables: Arc::clone(&own.variables),
-        keeps_sessions: own.keeps_sessions,
-        markers: None,
-    };
+    let setup = isolated(&own, folder.path(), spy);
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("invalid demo script").cause(error))?;
     let watcher: Arc<dyn Watcher> = Arc::clone(&seen) as Arc<dyn Watcher>;
@@ -150,18 +121,66 @@ pub(crate) fn run(
         }))?;
         return Ok(Exit::Done);
     }
-    let width = printer.list_width();
-    let head = "The model is scripted; everything else is real. No data leaves this machine.";
-    printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
-    printer.answer(&told(
+    tell(
         &story(&found, &events, &runs, value, &finished.session),
-        width,
-    ))?;
+        printer,
+    )?;
     let style = theme::bold(theme::GOOD);
     printer.answer(&format!(
         "\n{style}Next:{style:#}  prowess list        list your skills\n       prowess validate    check them\n       prowess chat        chat with a model that has them\n"
     ))?;
     Ok(Exit::Done)
+}
+
+/// Writes the files of a demo into a temporary folder.
+fn demo_folder(files: &[(&str, &str)]) -> Result<tempfile::TempDir, Failure> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: std::io::Error| Failure::new(what).cause(error)
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("prowess-demo-")
+        .tempdir()
+        .map_err(failed("cannot create a temporary folder for the demo"))?;
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        let parent = path.parent().unwrap_or(folder.path());
+        std::fs::create_dir_all(parent)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(failed("cannot write the files of the demo"))?;
+    }
+    Ok(folder)
+}
+
+/// Returns the setup of a demo: its own home, project and settings, and the session store of the user.
+fn isolated(own: &Setup, folder: &Path, runner: Option<Arc<dyn CommandRunner>>) -> Setup {
+    let (home, project) = (folder.join("home"), folder.join("project"));
+    let place = Place {
+        current: project.clone(),
+        home: Some(home.clone()),
+        ..Place::default()
+    };
+    let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+    let services = Services {
+        runner,
+        sessions: own.services.sessions.clone(),
+        ..Services::new(Arc::new(registry), Arc::clone(&own.services.clock))
+    };
+    Setup {
+        services,
+        settings: Settings::default(),
+        config: Config::default(),
+        paths: HostPaths {
+            workspace: project,
+            home: Some(home),
+            state: Some(folder.join("state")),
+            ours: own.paths.ours.clone(),
+        },
+        config_file: None,
+        variables: Arc::clone(&own.variables),
+        keeps_sessions: own.keeps_sessions,
+        markers: None,
+    }
 }
 
 fn schema() -> Value {
@@ -201,15 +220,15 @@ fn counted(registry: &Registry) -> String {
 }
 
 /// A step of the run.
-struct Beat {
-    what: &'static str,
+struct Beat<'a> {
+    what: &'a str,
     text: String,
     /// The command that shows more.
     command: Option<String>,
 }
 
-impl Beat {
-    fn new(what: &'static str, text: impl Into<String>) -> Self {
+impl<'a> Beat<'a> {
+    fn new(what: &'a str, text: impl Into<String>) -> Self {
         Self {
             what,
             text: text.into(),
@@ -231,9 +250,9 @@ impl Beat {
         } else {
             room
         };
-        // JSON is not wrapped.
+        // JSON and drawings are not wrapped.
         let lay = |line: &str| match line {
-            json if self.what == "result" => vec![json.to_owned()],
+            line if matches!(self.what, "result" | "graph") => vec![line.to_owned()],
             text => wrap(text, room),
         };
         let mut lines: Vec<String> = self.text.lines().flat_map(lay).collect();
@@ -251,8 +270,16 @@ impl Beat {
     }
 }
 
+/// Prints the steps of a demo.
+fn tell(story: &[Beat<'_>], printer: &Printer) -> Result<(), Failure> {
+    let width = printer.list_width();
+    let head = "The model is scripted; everything else is real. No data leaves this machine.";
+    printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
+    printer.answer(&told(story, width))
+}
+
 /// Lays out the steps. The commands are in one column, or each below its text.
-fn told(story: &[Beat], width: usize) -> String {
+fn told(story: &[Beat<'_>], width: usize) -> String {
     let room = width.saturating_sub(INDENT).max(20);
     let commands = story.iter().filter_map(|beat| beat.command.as_ref());
     let widest = commands
@@ -274,7 +301,7 @@ fn story(
     runs: &[(String, CommandResult)],
     value: &Value,
     session: &str,
-) -> Vec<Beat> {
+) -> Vec<Beat<'static>> {
     let mut beats = vec![Beat::new("found", found).more("prowess list")];
     for stamped in events {
         match &stamped.event {

@@ -114,8 +114,11 @@ pub(super) fn checks(
     let hcl = with_ending(&environment.current, ".hcl");
     let missions = hcl.into_iter().filter(|path| is_squadron(path));
     let missions: Vec<PathBuf> = missions.collect();
-    let hint = "Squadron's missions are not supported yet";
-    checks.extend(not_read(&missions, hint, show));
+    if let Some(files) = named_files(&missions, show) {
+        let text = format!("{files}: read by `prowess mission`");
+        let check = Check::new("other", State::Good, text);
+        checks.push(check.hint("check the missions with `prowess mission plan`"));
+    }
     let workflows = with_ending(&environment.current, ".job_workflow.yaml");
     let hint = "job workflows are not supported";
     checks.extend(not_read(&workflows, hint, show));
@@ -193,13 +196,18 @@ fn servers_of(path: &Path, what: &str, show: &dyn Fn(&Path) -> String) -> Check 
 
 /// Reports files that are not read.
 fn not_read(found: &[PathBuf], hint: &str, show: &dyn Fn(&Path) -> String) -> Option<Check> {
+    let text = format!("{}: not read", named_files(found, show)?);
+    Some(Check::new("other", State::Odd, text).hint(hint))
+}
+
+/// Names the first file, and the number of the others.
+fn named_files(found: &[PathBuf], show: &dyn Fn(&Path) -> String) -> Option<String> {
     let first = found.first()?;
     let more = match found.len() - 1 {
         0 => String::new(),
         more => format!(" and {}", wording::count(more, "other file")),
     };
-    let text = format!("{}{more}: not read", show(first));
-    Some(Check::new("other", State::Odd, text).hint(hint))
+    Some(format!("{}{more}", show(first)))
 }
 
 /// Returns `true` if an HCL file has a block of Squadron: Terraform, Packer and Nomad use HCL too.
