@@ -35,12 +35,10 @@ pub fn ask_text(
         }
         let room = TextQuestion::MAX_ANSWER as u64 + 2;
         let mut line = Vec::new();
-        match Read::take(&mut *input, room).read_until(b'\n', &mut line) {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => {
-                put("\n");
-                return TextReply::Unavailable;
-            }
+        let read = Read::take(&mut *input, room).read_until(b'\n', &mut line);
+        if read.is_err() || line.is_empty() {
+            put("\n");
+            return TextReply::Unavailable;
         }
         if !line.ends_with(b"\n") && line.len() as u64 == room {
             // The rest of the line is not another answer.
