@@ -349,8 +349,8 @@ fn refuse_while_waiting(work: &Work) -> Result<(), RecordError> {
 }
 
 /// Returns a digest of the call and of everything that a person is shown, and of the files of the
-/// skill that the session runs as and of the skill or agent that the call starts to use. Each part has its length before it, so that parts cannot run into
-/// each other.
+/// skill that the session runs as and of the skill or agent that the call starts to use. Each part
+/// has its length before it, so that parts cannot run into each other.
 fn digest(work: &Work, request: &ApprovalRequest<'_>, acting: Option<&str>) -> Box<str> {
     let decision = request.decision;
     let rule = decision.rule.as_ref().map(rule_text);
