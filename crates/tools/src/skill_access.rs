@@ -258,8 +258,8 @@ pub(crate) fn permit_sub_run(
 }
 
 impl ToolContext {
-    /// Decides about a skill that an MCP client or the file of an agent requests. The same rules apply as if a model
-    /// requested it, including ask rules and the restrictions of loaded skills.
+    /// Decides about a skill that an MCP client or the file of an agent requests. The same rules apply
+    /// as if a model requested it, including ask rules and the restrictions of loaded skills.
     pub fn permit_client(
         &self,
         loaded: &Loaded,
