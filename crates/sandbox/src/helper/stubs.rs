@@ -422,8 +422,10 @@ impl Held {
                 {
                     return Ok(None);
                 }
-                // Below a file, nothing can exist.
-                Err(Errno::NOTDIR) if is_out_of_reach(path) => return Ok(None),
+                // Below a file, nothing can exist. A link is not followed.
+                Err(Errno::NOTDIR) if !parent.is_symlink() && is_out_of_reach(path) => {
+                    return Ok(None);
+                }
                 Err(error) => {
                     let why = format!("`{}`: {}", path.display(), io::Error::from(error));
                     return Err(io::Error::other(why));
