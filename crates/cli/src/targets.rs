@@ -61,8 +61,7 @@ pub(crate) fn resolve_skill_in(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Meant, Failure> {
-    let name = name_of(typed).filter(|name| library.catalog().resolve(name).is_ok());
-    let Some(name) = name else {
+    let Some(name) = skill_name(library, typed) else {
         return match path(typed)? {
             Some(path) => Ok(Meant::Path(path)),
             None => named(typed, library, environment, printer),
@@ -92,10 +91,17 @@ pub(crate) fn resolve(
     named(typed, &library, environment, printer)
 }
 
+/// Returns the text if it is the name of a skill. A path is not, even if a skill has it as its name.
+pub(crate) fn skill_name<'t>(library: &Library, typed: &'t Path) -> Option<&'t str> {
+    name_of(typed).filter(|name| library.catalog().resolve(name).is_ok())
+}
+
 /// Returns the name if the text can be one: `pdf`, `user:pdf`, `apps/web:deploy`. A path has no colon
 /// before its last part.
 fn name_of(typed: &Path) -> Option<&str> {
-    let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
+    let is_name = |name: &&str| {
+        !matches!(*name, "" | "." | "..") && (!name.contains('/') || name.contains(':'))
+    };
     typed.to_str().filter(is_name)
 }
 

@@ -298,7 +298,7 @@ fn mission_subject(
 
 /// Returns the folder of a mission project, or `None` if something else was typed.
 fn mission_path(typed: &str, library: &Library, environment: &Environment) -> Option<PathBuf> {
-    if library.catalog().resolve(typed).is_ok() {
+    if targets::skill_name(library, Path::new(typed)).is_some() {
         return None;
     }
     let path = environment.current.join(typed).canonicalize().ok()?;
@@ -317,7 +317,7 @@ fn agent_path(typed: &str, library: &Library, environment: &Environment) -> Opti
     if Dialect::of(path.to_str()?).is_some() && !path.is_dir() {
         return Some(path);
     }
-    if library.catalog().resolve(typed).is_ok() {
+    if targets::skill_name(library, Path::new(typed)).is_some() {
         return None;
     }
     let team = path.join("TEAM.json");

@@ -302,6 +302,14 @@ fn skill_with_the_name_of_an_agent_file_does_not_hide_it() {
     let revoked = world.run(&["trust", file, "--revoke"]).expect(0).stderr;
     assert!(revoked.contains("Revoked"), "{revoked}");
     assert_eq!(trust_of(), "not trusted");
+    // The same for the folder of a mission project.
+    world.file("m.hcl", "mission \"m\" {\n}\n");
+    world.skill(
+        ".agents/skills/t",
+        "name: .\ndescription: Does x. Use when x.\n",
+    );
+    let shown = world.run(&["trust", ".", "--json"]).expect(0).json();
+    assert_eq!(shown["skills"][0]["kind"], "missions");
 }
 
 /// J1: a trusted agent file of a project replaced a server of the user's own agent.
