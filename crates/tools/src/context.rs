@@ -78,6 +78,8 @@ pub struct Services {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Tools that are declared while a loaded skill names them in `allowed-tools`.
     pub skill_tools: Vec<Arc<dyn Tool>>,
+    /// Tools that only certain agents have.
+    pub owned_tools: Vec<OwnedTool>,
     /// Receive the updates of sessions.
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Provides changed settings to running sessions.
@@ -103,6 +105,7 @@ impl Services {
             sessions: None,
             tools: Vec::new(),
             skill_tools: Vec::new(),
+            owned_tools: Vec::new(),
             watchers: Vec::new(),
             live: None,
             agents: None,
@@ -117,6 +120,15 @@ pub struct ToolOwner {
     pub file: Box<str>,
     /// Its name in the file.
     pub agent: Box<str>,
+}
+
+/// A tool that only certain agents have. Another tool may have the same name.
+#[derive(Clone, Debug)]
+pub struct OwnedTool {
+    /// The agents that have it.
+    pub owners: Arc<[ToolOwner]>,
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
 }
 
 /// The folders that a session works with.
@@ -216,8 +228,6 @@ pub struct Settings {
     pub agent_tools: BTreeMap<Box<str>, Vec<Box<str>>>,
     /// `true` if every skill runs in a conversation of its own, like one with `context: fork`.
     pub fork_skills: bool,
-    /// Tools that only certain agents have, with these agents.
-    pub owned_tools: BTreeMap<Box<str>, Vec<ToolOwner>>,
     /// `true` if sessions that run as no agent may start the trusted agents of files.
     pub call_agents: bool,
 }
@@ -261,7 +271,6 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             agent_tools: BTreeMap::new(),
             fork_skills: false,
-            owned_tools: BTreeMap::new(),
             call_agents: true,
         }
     }

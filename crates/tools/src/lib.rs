@@ -64,8 +64,8 @@ pub mod answer {
     pub use crate::skill_access::{listed, shown};
 }
 
-pub use context::{CLOSING, Services, Settings, ToolContext, ToolOwner, ToolPaths};
+pub use context::{CLOSING, OwnedTool, Services, Settings, ToolContext, ToolOwner, ToolPaths};
 pub use prowess_policy::Unattended;
-pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools};
+pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools, server_of};
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;

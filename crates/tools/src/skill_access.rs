@@ -399,6 +399,7 @@ pub(crate) fn tool_rules(
     let decide = |name: &str| {
         let action = GateAction::Tool {
             name,
+            also: &[],
             arguments: &arguments,
         };
         let decision = context.gate().decide(&action, &actor);
@@ -466,6 +467,7 @@ pub(crate) fn permit_agent(
     let decisions = ["Agent", "Task"].map(|name| {
         let action = GateAction::Tool {
             name,
+            also: &[],
             arguments: &arguments,
         };
         context.gate().decide(&action, &actor)

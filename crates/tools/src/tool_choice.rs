@@ -156,7 +156,7 @@ pub fn bans_skills(tools: &Selection) -> bool {
 }
 
 /// Returns the server of an MCP tool.
-fn server_of(tool: &str) -> Option<&str> {
+pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
     Some(server)
 }

@@ -15,7 +15,7 @@ use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, RosterEntry, TeamKind};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_shell::programs;
-use prowess_tools::{FoundAgent, ToolOwner};
+use prowess_tools::{FoundAgent, OwnedTool, ToolOwner};
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
@@ -60,6 +60,8 @@ pub(crate) struct Configured {
     /// Values that may be secrets: of variables, and of `env` and `headers`. Errors of a server may
     /// repeat them.
     secrets: BTreeSet<String>,
+    /// The names that these servers and disabled ones have.
+    names: BTreeSet<String>,
     /// Servers that are not used, with the reason.
     notes: Vec<String>,
     /// The project's files that are not trusted, and their servers.
@@ -73,15 +75,15 @@ impl Setup {
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
         let neutral = self.neutral_folder();
-        let mut taken = self.config.server_names.clone();
+        found.names.clone_from(&self.config.server_names);
         for server in &self.config.servers {
             found.add(server, Some(&neutral), &self.variables);
         }
         if let Some(home) = &self.paths.home {
             for name in [MCP_FILE, CORE_AGENT_MCP_FILE] {
                 let file = found.file(&home.join(name));
-                found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
-                taken.extend(file.names);
+                found.add_free(&file.servers, Some(&neutral), &self.variables);
+                found.names.extend(file.names);
             }
         }
         for path in self.project_servers() {
@@ -99,8 +101,8 @@ impl Setup {
                 .is_some_and(|store| is_trusted(&store, &path))
                 && read_mcp_file(&path) == file;
             if trusted {
-                found.add_free(&file.servers, &taken, None, &self.variables);
-                taken.extend(file.names);
+                found.add_free(&file.servers, None, &self.variables);
+                found.names.extend(file.names);
             } else if !file.servers.is_empty() {
                 found.untrusted.push((path, file.servers));
             }
@@ -134,38 +136,42 @@ impl Setup {
             }
         }
         // Skills of a server that only an agent has would be skills of all.
-        let is_of_all = |name: &str| !owners.contains_key(name);
-        client.add_skills_of(&self.services.registry, &is_of_all);
-        for tool in client.tools() {
-            let of_server = |server: &&McpServer| {
-                let rest = tool.name().strip_prefix("mcp__");
-                let rest = rest.and_then(|rest| rest.strip_prefix(&*server.name));
-                rest.is_some_and(|rest| rest.starts_with("__"))
-            };
-            let server = found.usable.iter().find(of_server);
-            if let Some(owners) = server.and_then(|server| owners.get(&server.name)) {
-                let owned = &mut self.settings.owned_tools;
-                owned.insert(tool.name().into(), owners.clone());
+        client.add_skills_of(&self.services.registry, &|at| !owners.contains_key(&at));
+        for (at, (server, tools)) in found
+            .usable
+            .iter()
+            .zip(client.tools_by_server())
+            .enumerate()
+        {
+            if let Some(owners) = owners.get(&at) {
+                let owners: Arc<[ToolOwner]> = owners.as_slice().into();
+                let owned = tools.into_iter().map(|tool| OwnedTool {
+                    owners: Arc::clone(&owners),
+                    tool,
+                });
+                self.services.owned_tools.extend(owned);
+                continue;
             }
-            if server.is_some_and(|server| server.in_skills) {
-                self.settings.tools_in_skills.insert(tool.name().into());
+            if server.in_skills {
+                let names = tools.iter().map(|tool| tool.name().into());
+                self.settings.tools_in_skills.extend(names);
             }
-            if server.is_some_and(|server| server.on_demand) {
-                self.services.skill_tools.push(tool);
+            if server.on_demand {
+                self.services.skill_tools.extend(tools);
             } else {
-                self.services.tools.push(tool);
+                self.services.tools.extend(tools);
             }
         }
         Ok(Some(client))
     }
 
-    /// Adds the servers in the files of trusted agents. Returns the agents that each is for.
+    /// Adds the servers in the files of trusted agents. Returns the agents of each, by its position.
     fn add_agent_servers(
         &self,
         agent: Option<&str>,
         found: &mut Configured,
-    ) -> BTreeMap<Box<str>, Vec<ToolOwner>> {
-        let mut owners: BTreeMap<Box<str>, Vec<ToolOwner>> = BTreeMap::new();
+    ) -> BTreeMap<usize, Vec<ToolOwner>> {
+        let mut owners = BTreeMap::new();
         let Some(library) = &self.services.agents else {
             return owners;
         };
@@ -179,8 +185,6 @@ impl Setup {
                     Arc::ptr_eq(&named.entry.file, &entry.file)
                 })
         };
-        let mut taken = self.config.server_names.clone();
-        taken.extend(found.usable.iter().map(|server| server.name.to_string()));
         for entry in library.roster().entries().iter().filter(is_wanted) {
             let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
                 continue;
@@ -206,19 +210,12 @@ impl Setup {
                     file: agent.path().to_string_lossy().into(),
                     agent: definition.name.as_str().into(),
                 };
+                let is_own = entry.scope == AgentScope::User;
+                let folder = is_own.then(|| self.neutral_folder());
                 let selected = |server: &&McpServer| definition.servers.contains(&server.name);
                 for server in file.servers.iter().filter(selected) {
-                    if let Some(known) = owners.get_mut(&server.name) {
-                        known.push(owner.clone());
-                        continue;
-                    }
-                    let is_own = entry.scope == AgentScope::User;
-                    let folder = is_own.then(|| self.neutral_folder());
-                    let one = std::slice::from_ref(server);
-                    found.add_free(one, &taken, folder.as_deref(), &self.variables);
-                    if !taken.contains(&*server.name) {
-                        owners.insert(server.name.clone(), vec![owner.clone()]);
-                    }
+                    let added = found.expand(server, folder.as_deref(), &self.variables);
+                    found.add_owned(added, &owner, &mut owners);
                 }
             }
         }
@@ -226,7 +223,7 @@ impl Setup {
     }
 
     fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {
-        let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+        let names: Vec<String> = servers.iter().map(McpServer::rule_name).collect();
         printer.status(&format!("Starting MCP servers: {}", names.join(", ")));
         let is_web = |server: &McpServer| matches!(server.transport, McpTransport::Web { .. });
         let http = if servers.iter().any(is_web) {
@@ -257,27 +254,67 @@ impl Configured {
     }
 
     /// Adds the servers whose name is not taken.
-    fn add_free(
-        &mut self,
-        servers: &[McpServer],
-        taken: &BTreeSet<String>,
-        folder: Option<&Path>,
-        variables: &Variables,
-    ) {
+    fn add_free(&mut self, servers: &[McpServer], folder: Option<&Path>, variables: &Variables) {
         for server in servers {
-            if taken.contains(&*server.name) {
-                let name = &server.name;
-                self.notes.push(format!(
-                    "ignoring another server `{name}`: the name is already in use"
-                ));
+            if self.names.contains(&*server.name) {
+                self.note_taken(&server.name);
             } else {
                 self.add(server, folder, variables);
             }
         }
     }
 
+    fn note_taken(&mut self, name: &str) {
+        self.notes.push(format!(
+            "ignoring another server `{name}`: the name is already in use"
+        ));
+    }
+
+    /// Adds a server of an agent, or the agent to a server that others have. A server that
+    /// has the name of another one is for this agent alone.
+    fn add_owned(
+        &mut self,
+        server: Option<McpServer>,
+        owner: &ToolOwner,
+        owners: &mut BTreeMap<usize, Vec<ToolOwner>>,
+    ) {
+        let Some(mut server) = server else { return };
+        for (at, known) in owners.iter_mut() {
+            let Some(other) = self.usable.get(*at).filter(|it| it.name == server.name) else {
+                continue;
+            };
+            if other.transport == server.transport {
+                known.push(owner.clone());
+                return;
+            }
+            if known.contains(owner) {
+                self.note_taken(&server.name);
+                return;
+            }
+        }
+        let is_taken = self.usable.iter().any(|it| it.name == server.name)
+            || self.names.contains(&*server.name);
+        server.agent = is_taken.then(|| owner.agent.clone());
+        owners.insert(self.usable.len(), vec![owner.clone()]);
+        self.usable.push(server);
+    }
+
     /// Adds a server. A program starts in `folder` if it is given and the server has no `cwd`.
     fn add(&mut self, server: &McpServer, folder: Option<&Path>, variables: &Variables) {
+        if let Some(expanded) = self.expand(server, folder, variables) {
+            self.places.insert(server.name.clone(), server.place());
+            self.usable.push(expanded);
+        }
+    }
+
+    /// Returns a server with its variables and its folder, and records what may be secret. Returns
+    /// `None`, with a note, if it cannot be used.
+    fn expand(
+        &mut self,
+        server: &McpServer,
+        folder: Option<&Path>,
+        variables: &Variables,
+    ) -> Option<McpServer> {
         let used = RefCell::new(BTreeSet::new());
         let lookup = |name: &str| {
             let value = variables(name)?;
@@ -303,12 +340,12 @@ impl Configured {
                 {
                     *cwd = Some(folder.to_owned());
                 }
-                self.places.insert(server.name.clone(), server.place());
-                self.usable.push(expanded);
+                Some(expanded)
             }
             Err(why) => {
                 self.notes
                     .push(format!("ignoring server `{}`: {why}", server.name));
+                None
             }
         }
     }
