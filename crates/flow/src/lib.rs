@@ -21,7 +21,7 @@ pub use file_reader::ProjectFiles;
 pub use json::{JsonError, parse as parse_json};
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
-    PromptSource, Selection, ServerDef, TeamDef, TeamKind,
+    PromptSource, Selection, ServerDef, TeamDef, TeamKind, unknown_skill,
 };
 pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
 pub use tree::{Node, NodeEntry};

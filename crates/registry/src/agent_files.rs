@@ -55,6 +55,18 @@ impl AgentPlace {
             ..self
         }
     }
+
+    fn is_in(&self, scope: AgentScope) -> bool {
+        match scope {
+            AgentScope::Project => self.in_project,
+            AgentScope::User => self.in_home,
+        }
+    }
+
+    /// Returns `true` if a file of this name in the place is an agent file.
+    fn has(&self, name: &str) -> bool {
+        Dialect::of(&format!("{}/{name}", self.path)) == Some(self.dialect)
+    }
 }
 
 /// The places, in order of precedence.
@@ -79,6 +91,15 @@ const PLACES: [AgentPlace; 13] = [
     AgentPlace::project(Dialect::Copilot, "agents").flat(),
     AgentPlace::both(Dialect::Copilot, ".copilot/agents"),
 ];
+
+/// Returns the folders and files where systems keep agents, relative to a project or to a home
+/// folder. A folder that has other files too is left out.
+pub fn agent_places(scope: AgentScope) -> impl Iterator<Item = &'static str> {
+    let places = PLACES.iter().filter(move |place| place.is_in(scope));
+    places
+        .filter(|place| !place.is_flat)
+        .map(|place| place.path)
+}
 
 /// An agent file and the folder that its paths are relative to.
 #[derive(Clone, Debug)]
@@ -168,6 +189,13 @@ fn read_within(
     Ok(file)
 }
 
+/// Returns the text of an agent file below `root`.
+pub fn read_agent_source(root: &Path, path: &str) -> Result<String, ReadFault> {
+    let left = Cell::new(MAX_BYTES);
+    let bytes = ProjectFolder::open(root, &left)?.read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Reads a text as if it were the content of an agent file below `root`.
 pub fn read_agent_text(
     root: &Path,
@@ -177,7 +205,9 @@ pub fn read_agent_text(
 ) -> Result<AgentFile, ReadFault> {
     let left = Cell::new(MAX_BYTES);
     let files = ProjectFolder::open(root, &left)?;
-    Ok(read(dialect, path, bytes, &files))
+    let mut file = read(dialect, path, bytes, &files);
+    root.clone_into(&mut file.root);
+    Ok(file)
 }
 
 /// Searches the places below `folder`. Paths in the files must stay below `root`.
@@ -191,11 +221,7 @@ fn search(
     let Some(prefix) = folder.strip_prefix(root).ok().and_then(Path::to_str) else {
         return;
     };
-    let is_here = |place: &&AgentPlace| match scope {
-        AgentScope::Project => place.in_project,
-        AgentScope::User => place.in_home,
-    };
-    for place in PLACES.iter().filter(is_here) {
+    for place in PLACES.iter().filter(|place| place.is_in(scope)) {
         let top = match (prefix, place.path) {
             ("", path) => path.to_owned(),
             (prefix, "") => prefix.to_owned(),
@@ -282,7 +308,7 @@ fn collect(root: &Path, path: &str, place: &AgentPlace, depth: usize, listing: &
             if !place.is_flat && depth + 1 < MAX_DEPTH {
                 collect(root, &inner, place, depth + 1, listing);
             }
-        } else if is_agent_file(place.dialect, &name) {
+        } else if place.has(&name) {
             if listing.paths.len() == MAX_FILES {
                 listing.is_truncated = true;
                 return;
@@ -290,19 +316,6 @@ fn collect(root: &Path, path: &str, place: &AgentPlace, depth: usize, listing: &
             listing.paths.push(inner);
         }
     }
-}
-
-/// Returns `true` if a file in a place of the dialect is an agent file.
-fn is_agent_file(dialect: Dialect, name: &str) -> bool {
-    let folder = match dialect {
-        Dialect::Claude => ".claude/agents",
-        Dialect::OpenCode => ".opencode/agent",
-        Dialect::Gemini => ".gemini/agents",
-        Dialect::Codex => ".codex/agents",
-        Dialect::CoreAgent => ".agents",
-        Dialect::Copilot | Dialect::Planck | Dialect::SkilledCrew => "",
-    };
-    Dialect::of(&format!("{folder}/{name}")) == Some(dialect)
 }
 
 /// Returns a file that could not be read, with a finding.

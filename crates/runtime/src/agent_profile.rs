@@ -6,11 +6,11 @@ use std::sync::Arc;
 use prowess_agent::{
     AgentCommand, AgentNotes, AgentProfile, AgentSource, Effort, RunBudget, SpawnLimits, TeamMember,
 };
-use prowess_catalog::{Precedence, Scope, SkillGrant};
+use prowess_catalog::{Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, Selection, TeamKind};
 use prowess_registry::resource::{Resource, SkillFolder};
-use prowess_registry::{FileOptions, FileSource, NewSkill, Place, Registry};
+use prowess_registry::{NewSkill, Place, Registry};
 use prowess_spec::yaml::write;
 use prowess_tools::names::{
     LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, RUN_COMMAND_LINE,
@@ -650,9 +650,7 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
             ),
             ..Place::default()
         };
-        let registry = Registry::new(Precedence::default());
-        registry.add_files(FileSource::new(place, FileOptions::default()));
-        registry.refresh();
+        let registry = Registry::of_place(place);
         let mut names = Vec::new();
         for command in &profile.commands {
             for skill in slash_commands(command) {

@@ -188,7 +188,7 @@ impl DecisionLog {
             call: work.call.clone(),
             digest,
             what: request.what.to_owned(),
-            reason: request.decision.explain(),
+            reason: request.explain(),
             skill: request.skill.map(Into::into),
             agent: agent.map(Into::into),
             kind: QuestionKind::Approval,

@@ -42,6 +42,7 @@ impl ToolContext {
             decision: &decision,
             skill,
             action: Some(action),
+            note: None,
         })
         .map_err(|decision| ToolError::denied(what, &decision))
     }

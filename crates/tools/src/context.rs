@@ -28,6 +28,9 @@ use crate::result_limit::head;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::Tool;
 
+/// Tells a person who is asked about a command that it cannot write.
+const CANNOT_WRITE: &str = "the command cannot write files without `--edits`";
+
 /// Default text after every loaded skill. Appended after the skill so that our instructions come
 /// last in the context.
 pub const CLOSING: &str = "\
@@ -395,6 +398,11 @@ impl ToolContext {
         self.answer(bound.display, &values(bound), outcome, actor)
     }
 
+    /// Returns `true` if no command can write files, except in a folder of its own.
+    fn cannot_write(&self) -> bool {
+        !self.settings.edits && self.settings.writable.is_empty()
+    }
+
     /// Applies the outcome for a command. A prompt shows the command, followed by `values`.
     fn answer(
         &self,
@@ -422,6 +430,7 @@ impl ToolContext {
                     decision: pending.decision(),
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
+                    note: self.cannot_write().then_some(CANNOT_WRITE),
                 };
                 let reply = self.services.approver.reply(&question);
                 self.note(&shown, pending.decision(), Some(reply.answer), skill)?;

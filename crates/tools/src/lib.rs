@@ -32,7 +32,9 @@ mod typed_arguments;
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
-pub use agent_library::{AgentFileTrust, AgentLibrary, FoundAgent, UserAgentsOnly};
+pub use agent_library::{
+    AgentFileTrust, AgentLibrary, FoundAgent, UNKNOWN_SKILL, UserAgentsOnly, check_skills,
+};
 pub use agent_permissions::AgentPermissions;
 pub use command_output::looks_denied;
 pub use hooks::{

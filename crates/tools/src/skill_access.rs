@@ -126,6 +126,7 @@ pub(crate) fn permit_read(
                 decision: &decision,
                 skill: Some(name),
                 action: Some(&load),
+                note: None,
             };
             context
                 .settle(&question)
@@ -165,6 +166,7 @@ fn permit_file(
         decision: &decision,
         skill: Some(name),
         action: None,
+        note: None,
     };
     context
         .settle(&question)
@@ -446,6 +448,7 @@ pub(crate) fn permit_tool(
         decision: &decision,
         skill: None,
         action: None,
+        note: None,
     };
     context
         .settle(&question)
@@ -477,12 +480,17 @@ pub(crate) fn permit_agent(
         return Ok(());
     };
     let what = format!("Starting the agent {}", shown(names.first().unwrap_or(&"")));
-    let long = format!("{what}: {}", sanitize::line(task));
+    // What shows the question escapes the task.
+    let long = match task.trim() {
+        task if task.contains('\n') => format!("{what}:\n{task}"),
+        task => format!("{what}: {task}"),
+    };
     let question = ApprovalRequest {
         what: &long,
         decision: &decision,
         skill: None,
         action: None,
+        note: None,
     };
     context
         .settle(&question)
@@ -536,6 +544,7 @@ fn permit_name(
         decision: &decision,
         skill: Some(name),
         action: Some(&action(*first)),
+        note: None,
     };
     context.settle(&question)
 }

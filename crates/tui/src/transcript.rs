@@ -4,8 +4,8 @@ use prowess::agent::{
     DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, Question,
     RecordedAnswer, RecordedVerdict, SkillHint, SkillListing, StampedEvent, TokenUsage,
 };
-use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
+use prowess_diag::{review, sanitize};
 
 use crate::chat::{answered, money, took};
 use crate::hints;
@@ -303,7 +303,11 @@ impl Page {
                 }
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
-            Event::Questioned(question) => self.line(2, &asked(question)),
+            Event::Questioned(question) => {
+                let reason = shorten(&clean(&question.reason), SHORT_LINE);
+                self.line(2, &format!("question {}: {reason}", clean(&question.id)));
+                self.block(4, &review::text(&question.what), false);
+            }
             Event::Answered {
                 question,
                 answer,

@@ -6,7 +6,7 @@ use clap_complete::ArgValueCandidates;
 use prowess::agent::RecordedAnswer;
 use prowess::store::SystemClock;
 use prowess::traits::{Answer, AnswerOutcome, Clock, SessionError, SessionStore, StoredQuestion};
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{review, sanitize, wording};
 use serde_json::json;
 
 use crate::args::GlobalArgs;
@@ -201,6 +201,14 @@ fn tell(
     } else {
         "Denied"
     };
+    if what.trim_end().contains('\n') {
+        printer.status(said);
+        let what = wording::shorten(what, MAX_SHOWN);
+        for row in review::text(&what).split('\n') {
+            printer.status(&format!("{}{row}", review::GUTTER));
+        }
+        return Ok(());
+    }
     let what = wording::shorten(&sanitize::line(what), MAX_SHOWN);
     printer.status(&format!("{said} {}", wording::tick(what)));
     Ok(())

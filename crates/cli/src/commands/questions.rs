@@ -100,8 +100,8 @@ fn text(asked: &OpenQuestion, with_project: bool) -> String {
         head.push_str(&format!(", in {}", sanitize::line(project)));
     }
     let mut text = format!("{head}\n");
-    for line in sanitize::block(&question.what).lines() {
-        text.push_str(&format!("    {line}\n"));
+    for row in review::text(&question.what).split('\n') {
+        text.push_str(&format!("{}{row}\n", review::GUTTER));
     }
     text.push_str(&format!("  {}\n", review::line(&question.reason)));
     text

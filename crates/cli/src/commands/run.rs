@@ -306,8 +306,7 @@ pub(crate) fn print(
                 printer.note(
                     &format!("waiting for an answer to question {id}"),
                     &format!(
-                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`; \
-                         commands write files only with `--edits`"
+                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`"
                     ),
                 );
             }
@@ -404,6 +403,13 @@ impl Watcher for Lines {
                 json!({ "schema": "prowess.run/1", "type": "text", "session": session, "depth": depth, "text": text })
             }
             Update::Message(text) => {
+                json!({ "schema": "prowess.run/1", "type": "message", "session": session, "depth": depth, "text": text })
+            }
+            Update::Waiting(question) => {
+                let text = format!(
+                    "question {}: {}: {}",
+                    question.id, question.what, question.reason
+                );
                 json!({ "schema": "prowess.run/1", "type": "message", "session": session, "depth": depth, "text": text })
             }
             _ => return,

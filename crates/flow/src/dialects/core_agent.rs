@@ -146,6 +146,9 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     ] {
         // Absent: what the parent has. A list: only these. An empty list: none.
         if let Some(names) = reader.names(entries, key) {
+            if key == "skills" {
+                agent.skill_names.clone_from(&names);
+            }
             *selection = Selection::these(bare(names));
         }
     }

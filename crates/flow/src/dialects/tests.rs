@@ -620,10 +620,13 @@ fn hostile_files_are_refused_with_a_finding() {
 struct PageExample {
     is_bad: bool,
     file: String,
+    /// All skills, if the example says which there are.
+    skills: Option<String>,
     text: String,
 }
 
-/// Returns the examples of a page: fenced blocks with `bad` or `good` and `file=PATH`.
+/// Returns the examples of a page: fenced blocks with `bad` or `good`, `file=PATH` and perhaps
+/// `skills=NAME`.
 fn page_examples(page: &str) -> Vec<PageExample> {
     let mut lines = page.lines();
     let mut examples = Vec::new();
@@ -640,7 +643,9 @@ fn page_examples(page: &str) -> Vec<PageExample> {
             other => panic!("{other}"),
         };
         let file = words.find_map(|word| word.strip_prefix("file="));
+        let skills = words.find_map(|word| word.strip_prefix("skills="));
         examples.push(PageExample {
+            skills: skills.map(str::to_owned),
             is_bad,
             file: file.unwrap().to_owned(),
             text,
@@ -683,10 +688,17 @@ fn examples_of_agent_rule_pages_hold() {
                 &Files::default(),
             );
             let reports = file.reports.iter();
-            let found: Vec<&str> = reports
+            let mut found: Vec<&str> = reports
                 .flat_map(|report| &report.diagnostics)
                 .map(|finding| finding.rule)
                 .collect();
+            if let Some(skill) = &example.skills {
+                let names = file.agents.iter().flat_map(|agent| &agent.skill_names);
+                let unknown = names.filter(|(name, _)| **name != **skill);
+                let unknown =
+                    unknown.map(|(name, span)| crate::unknown_skill(name, *span, Some(skill)).rule);
+                found.extend(unknown);
+            }
             if example.is_bad {
                 assert!(found.contains(&rule.id), "{}: {found:?}", rule.id);
             } else {
