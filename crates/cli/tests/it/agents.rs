@@ -466,6 +466,27 @@ fn folder_is_validated_with_its_agent_and_mission_files() {
         let alone: Vec<&Value> = alone["findings"].as_array().unwrap().iter().collect();
         assert_eq!(below, alone, "{path}");
     }
+    // A file that two crews name is reported and counted once.
+    for name in ["one", "two"] {
+        let text = format!("id: {name}\nagents:\n  {name}:\n    instructionsPath: ./A.md\n");
+        world.file(format!("crews/{name}.skilled_crew.yaml"), text);
+    }
+    world.file(
+        "crews/A.md",
+        "---\nname: a\ndescription: Use when: asked.\n---\nx\n",
+    );
+    let crews = world.run(&["validate", "crews"]).expect(1);
+    assert_eq!(
+        crews.stdout.matches("crews/A.md:").count(),
+        1,
+        "{}",
+        crews.stdout
+    );
+    assert!(
+        crews.stderr.contains("1 error in 1 of 3 files"),
+        "{}",
+        crews.stderr
+    );
     // A folder that has only agent files is no empty folder.
     let only = world.run(&["validate", ".codex"]);
     assert!(!only.stdout.contains("missing-file"), "{}", only.stdout);

@@ -88,7 +88,8 @@ fn run_without_terminal_waits_for_an_answer() {
     let session = id.split('-').next().unwrap();
     let shown = world.run(&["session", "show", session]).expect(0).stdout;
     for part in [
-        &format!("question {id}: `mkdir made`"),
+        &format!("question {id}: no rule allows `mkdir made`"),
+        "    │ mkdir made\n",
         &format!("waiting for an answer to {id}"),
         &format!("ada answered question {id}: yes"),
         "; ada allowed it",

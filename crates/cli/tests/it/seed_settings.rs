@@ -566,3 +566,31 @@ fn scopes_of_core_agent_deny() {
         );
     }
 }
+
+/// A tool that core-agent's file disables is neither declared nor callable.
+#[test]
+fn disabled_tools_of_core_agent_are_not_declared() {
+    let settings = r#"{"tools": {"disable": ["bash", "write_file"]}, "subagents": [
+        {"name": "looker", "description": "Looks.", "instructions": "Look."}]}"#;
+    let world = world(FILE, settings);
+    let listed = world
+        .run(&["tool", "list", "--agent", "looker", "--json"])
+        .expect(0);
+    let listed = listed.json();
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let tools: Vec<&str> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(
+        tools.contains(&"read") && tools.contains(&"edit"),
+        "{tools:?}"
+    );
+    assert!(
+        !tools.contains(&"bash") && !tools.contains(&"write"),
+        "{tools:?}"
+    );
+    // Each rule is listed once.
+    let policy = world.run(&["policy", "show", "--json"]).expect(0).json();
+    let rules = policy["rules"].as_array().unwrap().iter();
+    let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["bash", "write_file"]);
+    world.run(&["policy", "check", "--", "ls"]).expect(1);
+}

@@ -552,6 +552,14 @@ fn included_instructions_are_read() {
         findings(&file),
         ["agent-path at 3: files include each other too deeply"]
     );
+    // A missing file is named where it belongs.
+    let text = "{\"subagents\": [{\"name\": \"own\", \"root\": \"../cluster\"}]}";
+    let files = self::files([("cluster/AGENTS.md", "@include SOUL.md\nMore.\n")]);
+    let file = read_with(".agents/config.json", text, &files);
+    assert_eq!(
+        findings(&file),
+        ["agent-path at 1: `cluster/SOUL.md` does not exist"]
+    );
 }
 
 #[test]

@@ -104,6 +104,7 @@ pub fn run<S: Presenter>(
         job,
         presenter,
         places,
+        named: Mutex::default(),
         outcome: Mutex::default(),
     };
     let notices = run.walk(paths);
@@ -171,6 +172,7 @@ pub fn check_text<S: Presenter>(
         job,
         presenter,
         places: Vec::new(),
+        named: Mutex::default(),
         outcome: Mutex::default(),
     };
     if job.action == ValidationAction::Diff {
@@ -192,6 +194,8 @@ struct Run<'a, S: Presenter> {
     presenter: &'a S,
     /// The canonical paths of the job. Nothing outside them is written.
     places: Vec<PathBuf>,
+    /// Files with findings that agent files name.
+    named: Mutex<BTreeSet<PathBuf>>,
     outcome: Mutex<ValidationOutcome<S::Finding>>,
 }
 
@@ -356,7 +360,15 @@ impl<S: Presenter> Run<'_, S> {
             let file = if is_own {
                 path.to_owned()
             } else {
-                target.root.join(&report.path)
+                let file = target.root.join(&report.path);
+                let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+                // Several agent files may name it.
+                if !named.insert(file.clone()) {
+                    continue;
+                }
+                drop(named);
+                self.lock().agent_files += 1;
+                file
             };
             let fixed = (is_own && self.job.action != ValidationAction::Report)
                 .then(|| target.fixed(self.job, &report))

@@ -83,7 +83,7 @@ pub(crate) fn run(
     checks.push(found);
     checks.push(health::watching(&registry));
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
-    checks.push(health::cache(cache.as_deref(), &show));
+    checks.push(health::cache(cache.as_deref(), &registry, &show));
     checks.push(store(environment));
     let strength = config.sandbox.unwrap_or_default();
     if let Some(runner) = environment.runner(&config) {
