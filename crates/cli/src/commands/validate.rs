@@ -264,7 +264,10 @@ fn once(
     let is_cut = |notice: &&ScanNotice| {
         matches!(
             notice,
-            ScanNotice::TooDeep { .. } | ScanNotice::TooMany { .. } | ScanNotice::Outside { .. }
+            ScanNotice::TooDeep { .. }
+                | ScanNotice::TooMany { .. }
+                | ScanNotice::TooManyEntries { .. }
+                | ScanNotice::Outside { .. }
         )
     };
     for notice in outcome.notices.iter().filter(is_cut) {

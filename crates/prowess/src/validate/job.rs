@@ -259,6 +259,13 @@ impl<S: Presenter> Run<'_, S> {
             files: vec![0; folders.len()],
             notices: Vec::new(),
         };
+        let too_many = |root: usize, limit: usize| ScanNotice::TooManyEntries {
+            root: folders.get(root).cloned().unwrap_or_default(),
+            limit,
+        };
+        if let Some((root, _)) = found.get(MAX_CANDIDATES - 1) {
+            walked.notices.push(too_many(*root, MAX_CANDIDATES));
+        }
         found.sort_by(|(_, one), (_, other)| one.cmp(other));
         let mut seen = BTreeSet::new();
         let mut missions: BTreeMap<PathBuf, Vec<(PathBuf, MissionTarget)>> = BTreeMap::new();
@@ -273,10 +280,7 @@ impl<S: Presenter> Run<'_, S> {
                 continue;
             }
             if seen.len() > MAX_AGENT_FILES {
-                walked.notices.push(ScanNotice::TooManyEntries {
-                    root: folders.get(root).cloned().unwrap_or_default(),
-                    limit: MAX_AGENT_FILES,
-                });
+                walked.notices.push(too_many(root, MAX_AGENT_FILES));
                 break;
             }
             if let Some(files) = walked.files.get_mut(root) {
