@@ -45,7 +45,7 @@ impl Approver for Terminal {
             "{}{}{}. Allow it?",
             who.unwrap_or_default(),
             review::action(question.what, prowess_tui::screen_size()),
-            wording::shorten(&review::line(&question.decision.explain()), MAX_REASON)
+            wording::shorten(&review::line(&question.explain()), MAX_REASON)
         );
         match ask(&text, "y = once, s = this session, N").as_deref() {
             Some("y" | "yes") => ApprovalAnswer::Once,

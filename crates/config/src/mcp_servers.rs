@@ -55,6 +55,9 @@ pub struct McpServer {
     /// `true` if sub-runs have its tools although the `allowed-tools` of their skill do not name
     /// them.
     pub in_skills: bool,
+    /// The agent that alone has this server, if another server has the same name. In rules that
+    /// allow, its name is `agent.docs`.
+    pub agent: Option<Box<str>>,
 }
 
 /// The transport of a server.
@@ -175,6 +178,7 @@ impl McpServer {
             timeout: None,
             on_demand: false,
             in_skills: false,
+            agent: None,
         }))
     }
 
@@ -216,6 +220,16 @@ impl McpServer {
             transport,
             ..self.clone()
         })
+    }
+
+    /// Returns the name that rules may use to allow its tools: `docs`, or `agent.docs`.
+    pub fn rule_name(&self) -> String {
+        // Underscores separate the parts of a rule.
+        let is_odd = |c: char| !c.is_alphanumeric() && c != '-';
+        match &self.agent {
+            Some(agent) => format!("{}.{}", agent.replace(is_odd, "-"), self.name),
+            None => self.name.to_string(),
+        }
     }
 
     /// Returns the command or the URL for display. Do not show it after expansion: variables may be

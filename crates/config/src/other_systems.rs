@@ -603,6 +603,19 @@ impl Reader<'_> {
                     ..rule
                 })
             });
+            // A tool that is disabled is not declared either.
+            let banned = BANNED.iter().find(|(theirs, _)| *theirs == text.trim());
+            if let (Some((_, tool)), Effect::Deny, None) = (banned, effect, word) {
+                let source = self.source.clone();
+                let rules = &mut self.config.permissions;
+                rules.add_as(effect, text, source, |text, effect| {
+                    let rule = PermissionRule::parse(tool, effect)?;
+                    Ok(PermissionRule {
+                        text: text.trim().into(),
+                        ..rule
+                    })
+                });
+            }
             let is_grant = effect == Effect::Allow && self.is_project();
             let unread = self.config.permissions.unread().get(known);
             if let Some(unread) = unread.filter(|_| !is_grant) {
@@ -790,6 +803,17 @@ fn model(alias: &str, entries: &[NodeEntry]) -> Result<String, &'static str> {
     let provider = provider(kind.as_deref().unwrap_or(&of)).ok_or("unknown provider")?;
     Ok(format!("{provider}/{name}"))
 }
+
+/// Tools of core-agent, and the one of ours that does the same and nothing else.
+const BANNED: [(&str, &str); 7] = [
+    ("bash", "bash"),
+    ("edit_file", "edit"),
+    ("fetch_url", "http_get"),
+    ("glob", "glob"),
+    ("grep", "grep"),
+    ("read_file", "read"),
+    ("write_file", "write"),
+];
 
 /// Returns a rule of core-agent in words that we know. A tool without a pattern is the project's
 /// files if it is allowed, and all of them otherwise.

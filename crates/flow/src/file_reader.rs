@@ -68,6 +68,11 @@ pub(crate) const TOOL: AgentRule = AgentRule {
     id: "agent-tool",
     severity: Severity::Warning,
 };
+/// A skill is unknown. Only a caller that knows all skills reports it.
+pub(crate) const SKILL: AgentRule = AgentRule {
+    id: "agent-skill",
+    severity: Severity::Warning,
+};
 /// A path cannot be used.
 pub(crate) const PATH: AgentRule = AgentRule {
     id: "agent-path",
@@ -86,8 +91,17 @@ pub(crate) const TEAM: AgentRule = AgentRule {
 
 /// All rules about agent files.
 #[cfg(test)]
-pub(crate) const AGENT_RULES: [AgentRule; 8] =
-    [SYNTAX, NAME, KEY, VALUE, TOOL, PATH, UNSUPPORTED, TEAM];
+pub(crate) const AGENT_RULES: [AgentRule; 9] = [
+    SYNTAX,
+    NAME,
+    KEY,
+    VALUE,
+    TOOL,
+    SKILL,
+    PATH,
+    UNSUPPORTED,
+    TEAM,
+];
 
 /// Rules about skills that apply to the frontmatter of agents too.
 const FRONTMATTER_RULES: [&str; 14] = [

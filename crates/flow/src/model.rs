@@ -122,6 +122,23 @@ impl AgentFile {
     }
 }
 
+/// Returns the finding about a skill that an agent names and that does not exist.
+pub fn unknown_skill(name: &str, span: Span, near: Option<&str>) -> Diagnostic {
+    let help = match near {
+        Some(near) => format!("did you mean `{}`?", crate::file_reader::shown(near)),
+        None => "no skill of this name exists; list skills with `prowess list`".to_owned(),
+    };
+    Diagnostic {
+        rule: crate::file_reader::SKILL.id,
+        severity: crate::file_reader::SKILL.severity,
+        message: format!("unknown skill `{}`", crate::file_reader::shown(name)).into(),
+        span: Some(span),
+        label: None,
+        help: Some(help.into()),
+        fix: None,
+    }
+}
+
 /// An agent: a prompt, and what it may use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDef {
@@ -151,6 +168,8 @@ pub struct AgentDef {
     pub skills: Selection,
     /// Skills that are in its prompt from the start.
     pub preload: Vec<Box<str>>,
+    /// The names of skills in the file, with their places.
+    pub skill_names: Vec<(Box<str>, Span)>,
     /// Folders of skills that only this agent has, by the name of the skill.
     pub skill_folders: Vec<(Box<str>, Box<str>)>,
     /// Files with MCP servers that only this agent has. They are started only for trusted agents.
@@ -221,6 +240,7 @@ impl AgentDef {
             servers: Selection::all(),
             skills: Selection::all(),
             preload: Vec::new(),
+            skill_names: Vec::new(),
             skill_folders: Vec::new(),
             server_files: Vec::new(),
             root: None,

@@ -1105,11 +1105,13 @@ impl Gate {
 
     /// Decides about a request that no rule restricts.
     fn judge_freely(&self, action: &GateAction<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
+        // The ceiling of a skill may use any name of a tool: it grants nothing.
+        let any_name = matches!(action, GateAction::Tool { .. });
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
             && !skill
                 .tools
                 .of(Effect::Allow)
-                .any(|placed| self.about(placed, action, false))
+                .any(|placed| self.about(placed, action, any_name))
         {
             return beyond_ceiling(skill, &name_of(action));
         }
@@ -1207,22 +1209,26 @@ impl Gate {
             (RuleSubject::Host(pattern), GateAction::Fetch { host, .. }) => {
                 host_fits(pattern, host)
             }
-            (RuleSubject::Tool(pattern), GateAction::Tool { name, .. }) => like(pattern, name),
-            (RuleSubject::Mcp { server, tool }, GateAction::Tool { name, .. }) => name
-                .strip_prefix("mcp__")
-                .and_then(|rest| rest.split_once("__"))
-                .is_some_and(|(its_server, its_tool)| {
+            (RuleSubject::Tool(pattern), GateAction::Tool { name, also, .. }) => {
+                called(name, also, forbids).any(|name| like(pattern, name))
+            }
+            (RuleSubject::Mcp { server, tool }, GateAction::Tool { name, also, .. }) => {
+                let mut parts = called(name, also, forbids)
+                    .filter_map(|name| name.strip_prefix("mcp__")?.split_once("__"));
+                parts.any(|(its_server, its_tool)| {
                     like(server, its_server)
                         && tool.as_ref().is_none_or(|tool| like(tool, its_tool))
-                }),
+                })
+            }
             (
                 RuleSubject::Argument { tool, name, value },
                 GateAction::Tool {
-                    name: called,
+                    name: its_name,
+                    also,
                     arguments,
                 },
             ) => {
-                like(tool, called)
+                called(its_name, also, forbids).any(|called| like(tool, called))
                     && arguments
                         .iter()
                         .any(|(key, given)| **name == **key && like(value, given))
@@ -1462,6 +1468,12 @@ fn name_of(action: &GateAction<'_>) -> String {
             format!("{verb} the skill {name}")
         }
     }
+}
+
+/// Returns the names of a tool that a rule may use.
+fn called<'a>(name: &'a str, also: &'a [&'a str], forbids: bool) -> impl Iterator<Item = &'a str> {
+    let also = also.iter().filter(move |_| forbids);
+    std::iter::once(name).chain(also.copied())
 }
 
 fn rule_for(action: &GateAction<'_>) -> String {

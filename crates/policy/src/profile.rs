@@ -413,7 +413,6 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".augment/",
     ".crush/",
     ".copilot/",
-    ".planck/",
     ".rules",
     ".github/chatmodes/",
     ".github/instructions/",
@@ -577,9 +576,6 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     ".opencode/",
     ".planck/",
     ".cursor/",
-    ".copilot/",
-    ".opencode/",
-    ".planck/",
     ".vscode-server/",
     "bin/",
     // What interpreters, version managers and build tools load.

@@ -32,6 +32,8 @@ pub enum GateAction<'a> {
     Tool {
         /// The name. Tools of MCP servers are `mcp__server__tool`.
         name: &'a str,
+        /// Other names. Only rules that restrict may use them.
+        also: &'a [&'a str],
         /// Top-level arguments that are plain values.
         arguments: &'a [(&'a str, &'a str)],
     },

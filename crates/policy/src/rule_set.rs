@@ -104,6 +104,23 @@ impl PermissionRules {
         self.add_as(effect, text, source, PermissionRule::parse);
     }
 
+    /// Returns the rules as they were written. A rule that covers several kinds of actions is
+    /// several rules in [`Self::all`].
+    pub fn written(&self) -> Vec<&SourcedRule> {
+        let mut written: Vec<&SourcedRule> = Vec::new();
+        for placed in self.all() {
+            let is_same = |known: &&SourcedRule| {
+                known.effect == placed.effect
+                    && known.rule.text == placed.rule.text
+                    && known.source == placed.source
+            };
+            if !written.iter().any(is_same) {
+                written.push(placed);
+            }
+        }
+        written
+    }
+
     /// Adds a rule that `parse` reads. An invalid one is kept as invalid.
     pub fn add_as(
         &mut self,

@@ -55,6 +55,18 @@ impl AgentPlace {
             ..self
         }
     }
+
+    fn is_in(&self, scope: AgentScope) -> bool {
+        match scope {
+            AgentScope::Project => self.in_project,
+            AgentScope::User => self.in_home,
+        }
+    }
+
+    /// Returns `true` if a file of this name in the place is an agent file.
+    fn has(&self, name: &str) -> bool {
+        Dialect::of(&format!("{}/{name}", self.path)) == Some(self.dialect)
+    }
 }
 
 /// The places, in order of precedence.
@@ -83,9 +95,18 @@ const PLACES: [AgentPlace; 13] = [
 /// Returns the top folder, such as `.claude`, if a path in a home folder is that of an agent file in
 /// one of the usual places.
 pub fn agent_place(path: &str) -> Option<&'static str> {
-    let mut places = PLACES.iter().filter(|place| place.in_home);
+    let mut places = PLACES.iter().filter(|place| place.is_in(AgentScope::User));
     let place = places.find(|place| Path::new(path).starts_with(place.path))?;
     place.path.split('/').next()
+}
+
+/// Returns the folders and files where systems keep agents, relative to a project or to a home
+/// folder. A folder that has other files too is left out.
+pub fn agent_places(scope: AgentScope) -> impl Iterator<Item = &'static str> {
+    let places = PLACES.iter().filter(move |place| place.is_in(scope));
+    places
+        .filter(|place| !place.is_flat)
+        .map(|place| place.path)
 }
 
 /// An agent file and the folder that its paths are relative to.
@@ -176,6 +197,13 @@ fn read_within(
     Ok(file)
 }
 
+/// Returns the text of an agent file below `root`.
+pub fn read_agent_source(root: &Path, path: &str) -> Result<String, ReadFault> {
+    let left = Cell::new(MAX_BYTES);
+    let bytes = ProjectFolder::open(root, &left)?.read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Reads a text as if it were the content of an agent file below `root`.
 pub fn read_agent_text(
     root: &Path,
@@ -185,7 +213,9 @@ pub fn read_agent_text(
 ) -> Result<AgentFile, ReadFault> {
     let left = Cell::new(MAX_BYTES);
     let files = ProjectFolder::open(root, &left)?;
-    Ok(read(dialect, path, bytes, &files))
+    let mut file = read(dialect, path, bytes, &files);
+    root.clone_into(&mut file.root);
+    Ok(file)
 }
 
 /// Searches the places below `folder`. Paths in the files must stay below `root`.
@@ -199,11 +229,7 @@ fn search(
     let Some(prefix) = folder.strip_prefix(root).ok().and_then(Path::to_str) else {
         return;
     };
-    let is_here = |place: &&AgentPlace| match scope {
-        AgentScope::Project => place.in_project,
-        AgentScope::User => place.in_home,
-    };
-    for place in PLACES.iter().filter(is_here) {
+    for place in PLACES.iter().filter(|place| place.is_in(scope)) {
         let top = match (prefix, place.path) {
             ("", path) => path.to_owned(),
             (prefix, "") => prefix.to_owned(),
@@ -290,7 +316,7 @@ fn collect(root: &Path, path: &str, place: &AgentPlace, depth: usize, listing: &
             if !place.is_flat && depth + 1 < MAX_DEPTH {
                 collect(root, &inner, place, depth + 1, listing);
             }
-        } else if is_agent_file(place.dialect, &name) {
+        } else if place.has(&name) {
             if listing.paths.len() == MAX_FILES {
                 listing.is_truncated = true;
                 return;
@@ -298,19 +324,6 @@ fn collect(root: &Path, path: &str, place: &AgentPlace, depth: usize, listing: &
             listing.paths.push(inner);
         }
     }
-}
-
-/// Returns `true` if a file in a place of the dialect is an agent file.
-fn is_agent_file(dialect: Dialect, name: &str) -> bool {
-    let folder = match dialect {
-        Dialect::Claude => ".claude/agents",
-        Dialect::OpenCode => ".opencode/agent",
-        Dialect::Gemini => ".gemini/agents",
-        Dialect::Codex => ".codex/agents",
-        Dialect::CoreAgent => ".agents",
-        Dialect::Copilot | Dialect::Planck | Dialect::SkilledCrew => "",
-    };
-    Dialect::of(&format!("{folder}/{name}")) == Some(dialect)
 }
 
 /// Returns a file that could not be read, with a finding.

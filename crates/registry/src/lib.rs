@@ -26,7 +26,10 @@ pub mod source;
 mod stamp;
 pub mod subscribe;
 
-pub use agent_files::{FoundAgentFile, agent_files, agent_place, read_agent_file, read_agent_text};
+pub use agent_files::{
+    FoundAgentFile, agent_files, agent_place, agent_places, read_agent_file, read_agent_source,
+    read_agent_text,
+};
 pub use contents::{
     ContentsError, SkillContents, digest_of, files_of, skill_path, text_and_digest,
 };
@@ -34,7 +37,7 @@ pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
 pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot, repository};
 pub use fs::source::{FileOptions, FileSource};
-pub use fs::walk::{ScanNotice, WalkOptions, WalkSummary, walk, walk_within};
+pub use fs::walk::{ScanNotice, Visit, WalkOptions, WalkSummary, visit_all, walk};
 pub use fs::watch::{WatchHandle, WatchMode, WatchOptions};
 pub use link_route::{OutsideRoute, outside_route};
 pub use memory::{InvalidSkill, MemorySource, NewSkill, SkillBuilder};

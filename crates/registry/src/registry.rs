@@ -187,6 +187,14 @@ impl Registry {
         registry
     }
 
+    /// Creates a registry with the folders visible from `place` and nothing else, and scans them.
+    pub fn of_place(place: Place) -> Self {
+        let registry = Self::new(Precedence::default());
+        registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
+        registry
+    }
+
     /// Adds a source. Call [`Registry::refresh`] to scan it.
     pub fn add_source(&self, source: Arc<dyn SkillSource>) {
         self.add(&mut self.writer(), SourceState::new(source, None));

@@ -7,19 +7,19 @@ use prowess_agent::{
     AgentCommand, AgentNotes, AgentProfile, AgentSource, ConversationLimits, Effort, OwnSkill,
     RunBudget, SpawnLimits, TeamMember,
 };
-use prowess_catalog::{Precedence, Scope, SkillGrant};
+use prowess_catalog::{Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, Selection, TeamKind};
 use prowess_registry::resource::{Resource, SkillFolder};
-use prowess_registry::{FileOptions, FileSource, NewSkill, Place, Registry};
+use prowess_registry::{NewSkill, Place, Registry};
 use prowess_spec::yaml::write;
 use prowess_tools::names::{
     ASK_HUMAN, LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES,
     RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT, UNLOAD_SKILL,
 };
 use prowess_tools::{
-    AgentLibrary, AskHuman, FoundAgent, ServerTools, ToolContext, Toolset, bans_skills,
-    selected_tools,
+    AgentLibrary, AskHuman, FoundAgent, ServerTools, Tool, ToolContext, ToolOwner, Toolset,
+    bans_skills, selected_tools, server_of,
 };
 
 use crate::agents::Agent;
@@ -155,9 +155,10 @@ impl Engine {
             .extend(missing_tools(&profile.name, &selected.missing));
         let inherited = above.and_then(|above| above.tools.as_ref());
         profile.tools = match (selected.tools, inherited) {
-            // Without a list, an agent has the tools of its caller.
+            // Without a list, an agent has the tools of its caller, and its own.
             (Some(tools), Some(theirs)) if definition.tools.only.is_none() => {
-                Some(tools.into_iter().filter(|it| theirs.contains(it)).collect())
+                let has = |tool: &Box<str>| theirs.contains(tool) || owns(self, profile, tool);
+                Some(tools.into_iter().filter(has).collect())
             }
             (None, Some(theirs)) if definition.tools.only.is_none() => {
                 // An agent that may ask people is given that itself.
@@ -306,23 +307,38 @@ fn union<T: PartialEq>(left: Option<Vec<T>>, right: Option<Vec<T>>) -> Option<Ve
     Some(left)
 }
 
-/// Adds the tools that only this agent has.
+/// Adds the tools that only this agent has. Its servers replace those of all agents with the same
+/// names.
 pub(crate) fn add_owned(engine: &Engine, profile: &AgentProfile, tools: &mut Toolset) {
-    for tool in &engine.services().tools {
-        if is_owned(engine, profile, tool.name()) == Some(true) {
-            tools.add(Arc::clone(tool));
-        }
+    let own: Vec<&Arc<dyn Tool>> = own_tools(engine, profile).collect();
+    tools.retain(|tool| !own.iter().any(|own| have_one_server(own.name(), tool)));
+    for tool in own {
+        tools.add(Arc::clone(tool));
     }
 }
 
-/// Returns `true` if an agent has a tool of its own, `false` if others have it, and `None` if the
-/// tool belongs to no agent.
-fn is_owned(engine: &Engine, profile: &AgentProfile, tool: &str) -> Option<bool> {
-    let owners = engine.settings().owned_tools.get(tool)?;
+/// Returns `true` if an agent has a tool of its own with this name.
+pub(crate) fn owns(engine: &Engine, profile: &AgentProfile, tool: &str) -> bool {
+    own_tools(engine, profile).any(|own| own.name() == tool)
+}
+
+/// Returns the tools that an agent has and the session of the user does not.
+fn own_tools<'e>(
+    engine: &'e Engine,
+    profile: &AgentProfile,
+) -> impl Iterator<Item = &'e Arc<dyn Tool>> {
     let (file, given) = (profile.file.as_ref(), profile.given.as_ref());
-    Some(owners.iter().any(|owner| {
+    let owned = engine.services().owned_tools.iter();
+    let is_own = move |owner: &ToolOwner| {
         file.is_some_and(|file| file.path == owner.file) && given == Some(&owner.agent)
-    }))
+    };
+    let own = owned.filter(move |owned| owned.owners.iter().any(is_own));
+    own.map(|owned| &owned.tool)
+}
+
+/// Returns `true` if two tools belong to MCP servers of the same name.
+fn have_one_server(one: &str, other: &str) -> bool {
+    server_of(one).is_some_and(|server| server_of(other) == Some(server))
 }
 
 /// Selects from the tools that an agent can have: not those of other agents, and with a root no
@@ -334,9 +350,18 @@ fn select_own(
     how: ServerTools,
 ) -> prowess_tools::SelectedTools {
     let all = engine.settings().known_tools.as_deref().unwrap_or_default();
-    let is_here = |tool: &str| match is_owned(engine, profile, tool) {
-        Some(is_own) => is_own,
-        None => definition.root.is_none() || !tool.starts_with("mcp__"),
+    let own: Vec<&str> = own_tools(engine, profile).map(|tool| tool.name()).collect();
+    let services = engine.services();
+    let others: Vec<&str> = {
+        let of_all = services.tools.iter().chain(&services.skill_tools);
+        let of_all: Vec<&str> = of_all.map(|tool| tool.name()).collect();
+        let owned = services.owned_tools.iter().map(|owned| owned.tool.name());
+        owned.filter(|tool| !of_all.contains(tool)).collect()
+    };
+    let is_here = |tool: &str| {
+        let is_replaced = || own.iter().any(|own| have_one_server(own, tool));
+        let is_shared = || definition.root.is_none() || !tool.starts_with("mcp__");
+        own.contains(&tool) || !others.contains(&tool) && !is_replaced() && is_shared()
     };
     let known: Vec<Box<str>> = all.iter().filter(|tool| is_here(tool)).cloned().collect();
     let mut selected = selected_tools(&definition.tools, &definition.servers, how, &known);
@@ -653,9 +678,7 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
             ),
             ..Place::default()
         };
-        let registry = Registry::new(Precedence::default());
-        registry.add_files(FileSource::new(place, FileOptions::default()));
-        registry.refresh();
+        let registry = Registry::of_place(place);
         let mut names = Vec::new();
         for command in &profile.commands {
             for skill in slash_commands(command) {

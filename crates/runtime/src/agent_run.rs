@@ -9,12 +9,12 @@ use prowess_catalog::Audience;
 use prowess_diag::wording;
 use prowess_policy::SkillAction;
 use prowess_render::Arguments;
-use prowess_tools::{Role, ToolContext, ToolSelection, read};
+use prowess_tools::{Role, ToolContext, ToolSelection, ToolSpec, Toolset, read};
 use prowess_traits::Model;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_profile::{self, Caller, PreparedAgent};
+use crate::agent_profile::{self, Caller, OutsideAgent, PreparedAgent};
 use crate::agents;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -117,6 +117,44 @@ impl Engine {
         let context = self.context().derive();
         Box::pin(run_in(self, context, start, &run.task, cancel)).await
     }
+
+    /// Returns the tools that a session of an agent begins with. Reads files.
+    pub fn agent_tools(&self, name: &str) -> Result<Vec<ToolSpec>, RuntimeError> {
+        let agent = self.prepare_agent(name, Caller::default())?;
+        let (profile, mut context) = (&agent.profile, self.context().derive());
+        let choice = ToolSelection {
+            skill: self.settings().skill_tool,
+            ..ToolSelection::default()
+        };
+        let (tools, _) = self.equip(&choice, profile, &agent.restricted_by, &mut context, 0)?;
+        let mut specs = tools.specs(&context);
+        specs.retain(|spec| {
+            let mut by_skill = self.services().skill_tools.iter();
+            agent_profile::owns(self, profile, &spec.name)
+                || !by_skill.any(|tool| *tool.name() == *spec.name)
+        });
+        Ok(specs)
+    }
+
+    /// Returns the tools of an agent, and gives a context its instructions and skills. Agents in the
+    /// settings restrict it. Reads files.
+    fn equip(
+        &self,
+        choice: &ToolSelection,
+        profile: &AgentProfile,
+        restricted_by: &[Box<str>],
+        context: &mut ToolContext,
+        depth: u8,
+    ) -> Result<(Toolset, OutsideAgent), RuntimeError> {
+        let mut tools = toolset(self, choice)?;
+        agent_profile::add_owned(self, profile, &mut tools);
+        let restricting = self.restricting(restricted_by)?;
+        let outside = agent_profile::apply(profile, context);
+        agents::restrict(&restricting, context);
+        agents::restrict_tools(self, &restricting, &mut tools);
+        agent_profile::confine(profile, &mut tools, context, depth);
+        Ok((tools, outside))
+    }
 }
 
 impl Session {
@@ -181,16 +219,11 @@ impl Session {
             result: result.clone(),
             ..ToolSelection::default()
         };
-        let mut tools = toolset(engine, &choice)?;
-        agent_profile::add_owned(engine, &agent.profile, &mut tools);
         let (shared, profile, restricting) = (engine.clone(), agent.profile.clone(), names.clone());
         let desk_tools = desk.iter().flat_map(TaskDesk::tools).collect::<Vec<_>>();
         let (context, tools, outside) = blocking(move || {
-            let restricting = shared.restricting(&restricting)?;
-            let outside = agent_profile::apply(&profile, &mut context);
-            agents::restrict(&restricting, &mut context);
-            agents::restrict_tools(&shared, &restricting, &mut tools);
-            agent_profile::confine(&profile, &mut tools, &context, depth);
+            let (mut tools, outside) =
+                shared.equip(&choice, &profile, &restricting, &mut context, depth)?;
             for tool in desk_tools {
                 tools.add(tool);
             }

@@ -195,7 +195,7 @@ impl DecisionLog {
         self.put(&parts, i64::MIN, request.action.is_some(), |asked| {
             Question {
                 what: request.what.to_owned(),
-                reason: decision.explain(),
+                reason: request.explain(),
                 skill: request.skill.map(Into::into),
                 agent: agent.map(Into::into),
                 kind: QuestionKind::Approval,

@@ -151,6 +151,13 @@ impl Engine {
 /// Returns the names of all tools that a session can have.
 fn tool_names(services: &Services) -> Arc<[Box<str>]> {
     let own = services.tools.iter().chain(&services.skill_tools);
-    let own = own.map(|tool| tool.name());
-    SKILL_TOOLS.into_iter().chain(own).map(Into::into).collect()
+    let owned = services.owned_tools.iter().map(|owned| &owned.tool);
+    let own = own.chain(owned).map(|tool| tool.name());
+    let mut names: Vec<Box<str>> = Vec::new();
+    for name in SKILL_TOOLS.into_iter().chain(own) {
+        if !names.iter().any(|known| **known == *name) {
+            names.push(name.into());
+        }
+    }
+    names.into()
 }

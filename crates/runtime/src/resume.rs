@@ -362,6 +362,7 @@ impl Session {
                 decision: &decision,
                 skill: Some(&name),
                 action: None,
+                note: None,
             };
             let answer = context.services.approver.ask(&question);
             let recorded = context.note(&asked, &decision, Some(answer), Some(&name));

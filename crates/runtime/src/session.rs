@@ -301,12 +301,11 @@ impl Session {
     }
 
     pub(crate) fn is_declared(&self, tool: &str) -> bool {
-        let by_skill = self
-            .engine
-            .services()
-            .skill_tools
-            .iter()
-            .any(|known| known.name() == tool);
+        let mut by_skill = self.engine.services().skill_tools.iter();
+        let by_skill = by_skill.any(|known| known.name() == tool)
+            && !self
+                .profile()
+                .is_some_and(|profile| agent_profile::owns(&self.engine, profile, tool));
         let (acting, settings) = (&self.context.acting, &self.context.settings);
         let skills = self.active_skills().chain(acting);
         let mut trusted = skills.filter(|skill| skill.is_trusted());
@@ -400,9 +399,7 @@ pub(crate) fn make_stoppable(context: &mut ToolContext) -> Option<Stoppable> {
 pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
     let services = engine.services();
-    let owned = &engine.settings().owned_tools;
-    let tools_of_all = services.tools.iter().chain(&services.skill_tools);
-    for tool in tools_of_all.filter(|tool| !owned.contains_key(tool.name())) {
+    for tool in services.tools.iter().chain(&services.skill_tools) {
         // A custom tool must not replace the built-in `submit` of a run with a result.
         if choice.result.is_none() || tool.name() != SUBMIT {
             tools.add(Arc::clone(tool));

@@ -126,15 +126,10 @@ impl Session {
         // Questions of a sub-run were told there.
         let asked = self.journal.run.questions().iter();
         let own = asked.filter(|asked| questions.contains(&asked.question.id));
-        let texts: Vec<String> = own
-            .map(|asked| {
-                let question = &asked.question;
-                let (id, what, reason) = (&question.id, &question.what, &question.reason);
-                format!("question {id}: {what}: {reason}")
-            })
-            .collect();
-        for text in texts {
-            self.tell(&text);
+        for asked in own {
+            let update = Update::Waiting(&asked.question);
+            let (id, depth) = (&self.journal.id, self.journal.depth);
+            self.engine.tell(id, depth, update);
         }
         self.end(Ending::Waiting { questions }).await
     }

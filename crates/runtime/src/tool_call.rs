@@ -933,6 +933,7 @@ fn hook_verdict(
                 decision: &decision,
                 skill,
                 action: None,
+                note: None,
             };
             let reply = context.services.approver.reply(&question);
             match context.note(&what, &decision, Some(reply.answer), skill) {

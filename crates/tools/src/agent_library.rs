@@ -4,8 +4,12 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use prowess_flow::{AgentDef, AgentFile, AgentRoster, AgentScope, PromptSource, RosterEntry};
-use prowess_registry::{Place, agent_files};
+use prowess_catalog::{Catalog, Scope};
+use prowess_diag::{Diagnostic, FileReport};
+use prowess_flow::{
+    AgentDef, AgentFile, AgentRoster, AgentScope, PromptSource, RosterEntry, unknown_skill,
+};
+use prowess_registry::{Place, Registry, agent_files, read_agent_source};
 
 /// Decides whether the agents of a file may run.
 pub trait AgentFileTrust: Debug + Send + Sync {
@@ -112,5 +116,98 @@ impl FoundAgent {
             .map(|path| prowess_trust::digest_of(&path).unwrap_or_default())
             .collect();
         digests.join(" ")
+    }
+}
+
+/// The rule about skills that agents name and that do not exist.
+pub const UNKNOWN_SKILL: &str = "agent-skill";
+
+/// Adds findings about skills that the agents of a file name and that do not exist. `skills` are all
+/// skills that are visible from `place`. Reads the skills of agents with a root.
+pub fn check_skills(file: &mut AgentFile, skills: &Catalog, place: &Place) {
+    let unknown: Vec<Diagnostic> = file
+        .agents
+        .iter()
+        .flat_map(|agent| unknown_skills(file, agent, skills, place))
+        .collect();
+    if unknown.is_empty() {
+        return;
+    }
+    let is_own = |report: &&mut FileReport| *report.path == *file.path;
+    if let Some(own) = file.reports.iter_mut().find(is_own) {
+        own.diagnostics.extend(unknown);
+        own.diagnostics
+            .sort_by_key(|finding| finding.span.map(|span| span.start));
+        return;
+    }
+    let text = read_agent_source(&file.root, &file.path).ok();
+    file.reports.push(FileReport {
+        path: file.path.to_string(),
+        text: text.map(Into::into),
+        diagnostics: unknown,
+    });
+}
+
+/// Returns findings about skills that an agent names and that do not exist.
+fn unknown_skills(
+    file: &AgentFile,
+    agent: &AgentDef,
+    skills: &Catalog,
+    place: &Place,
+) -> Vec<Diagnostic> {
+    if agent.skill_names.is_empty() {
+        return Vec::new();
+    }
+    let own = agent.root.as_ref().map(|root| {
+        let folder = file.root.join(&**root).join("skills");
+        let place = Place {
+            agent_folders: Some(vec![(Scope::Project, folder)]),
+            ..place.clone()
+        };
+        Registry::of_place(place).snapshot()
+    });
+    let skills = own.as_deref().unwrap_or(skills);
+    let names = agent.skill_names.iter();
+    let unknown = names.filter_map(|(name, span)| {
+        let missing = skills.resolve(name).err()?;
+        let near = missing.near.first().map(|near| &**near);
+        Some(unknown_skill(name, *span, near))
+    });
+    unknown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_policy::profile::{
+        PROTECTED_IN_HOME, PROTECTED_IN_PROJECT, PROTECTED_IN_SUBFOLDERS,
+    };
+    use prowess_registry::agent_places;
+
+    use super::*;
+
+    /// The policy cannot depend on the registry, so its list is compared with the table of places.
+    #[test]
+    fn commands_cannot_write_where_agents_are_read() {
+        for (scope, protected) in [
+            (AgentScope::Project, PROTECTED_IN_PROJECT),
+            (AgentScope::User, PROTECTED_IN_HOME),
+        ] {
+            for place in agent_places(scope) {
+                let covers = |listed: &&str| match listed.strip_suffix('/') {
+                    Some(folder) => std::path::Path::new(place).starts_with(folder),
+                    None => place == *listed,
+                };
+                assert!(protected.iter().any(covers), "{scope:?}: {place}");
+            }
+        }
+        // Files that may be in any folder, by the ends of their names.
+        for name in ["x.agent.md", "x.skilled_crew.yaml", "x.skilled_crew.yml"] {
+            assert!(prowess_flow::Dialect::of(name).is_some(), "{name}");
+            let covers = |listed: &&str| {
+                let end = listed.strip_prefix('*');
+                end.is_some_and(|end| name.ends_with(end))
+            };
+            assert!(PROTECTED_IN_SUBFOLDERS.iter().any(covers), "{name}");
+        }
     }
 }

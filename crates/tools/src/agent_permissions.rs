@@ -42,6 +42,7 @@ impl ToolContext {
             decision: &decision,
             skill,
             action: Some(action),
+            note: None,
         })
         .map_err(|decision| ToolError::denied(what, &decision))
     }
@@ -138,10 +139,22 @@ impl ToolContext {
     fn decide(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         let mut decision = self.gate().decide(action, actor);
         let known = self.settings.known_tools.as_deref().unwrap_or_default();
-        if let GateAction::Tool { name, arguments } = action {
-            for (name, is_only) in names::server_names(name, known) {
+        if let GateAction::Tool {
+            name,
+            also,
+            arguments,
+        } = action
+        {
+            let own = names::server_names(name, known).into_iter();
+            // Another name of the tool belongs to another tool, too.
+            let others = also
+                .iter()
+                .flat_map(|name| names::server_names(name, known));
+            let others = others.map(|(name, _)| (name, false));
+            for (name, is_only) in own.chain(others) {
                 let action = GateAction::Tool {
                     name: &name,
+                    also: &[],
                     arguments,
                 };
                 let other = self.gate().decide(&action, actor);
@@ -201,8 +214,11 @@ impl AgentPermissions<'_> {
             } else {
                 let mut actor = actor_for(acting);
                 // The user gave this tool to all skills; the rules decide about the call.
-                if let (GateAction::Tool { name, .. }, Some(skill)) = (action, &mut actor.skill)
-                    && context.settings.tools_in_skills.contains(*name)
+                if let (GateAction::Tool { name, also, .. }, Some(skill)) =
+                    (action, &mut actor.skill)
+                    && std::iter::once(name)
+                        .chain(also.iter())
+                        .any(|name| context.settings.tools_in_skills.contains(*name))
                 {
                     skill.ceiling = false;
                 }

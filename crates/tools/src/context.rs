@@ -28,6 +28,9 @@ use crate::result_limit::head;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::Tool;
 
+/// Tells a person who is asked about a command that it cannot write.
+const CANNOT_WRITE: &str = "the command cannot write files without `--edits`";
+
 /// Default text after every loaded skill. Appended after the skill so that our instructions come
 /// last in the context.
 pub const CLOSING: &str = "\
@@ -78,6 +81,8 @@ pub struct Services {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Tools that are declared while a loaded skill names them in `allowed-tools`.
     pub skill_tools: Vec<Arc<dyn Tool>>,
+    /// Tools that only certain agents have.
+    pub owned_tools: Vec<OwnedTool>,
     /// Receive the updates of sessions.
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Provides changed settings to running sessions.
@@ -103,6 +108,7 @@ impl Services {
             sessions: None,
             tools: Vec::new(),
             skill_tools: Vec::new(),
+            owned_tools: Vec::new(),
             watchers: Vec::new(),
             live: None,
             agents: None,
@@ -117,6 +123,15 @@ pub struct ToolOwner {
     pub file: Box<str>,
     /// Its name in the file.
     pub agent: Box<str>,
+}
+
+/// A tool that only certain agents have. Another tool may have the same name.
+#[derive(Clone, Debug)]
+pub struct OwnedTool {
+    /// The agents that have it.
+    pub owners: Arc<[ToolOwner]>,
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
 }
 
 /// The folders that a session works with.
@@ -218,8 +233,6 @@ pub struct Settings {
     pub agent_tools: BTreeMap<Box<str>, Vec<Box<str>>>,
     /// `true` if every skill runs in a conversation of its own, like one with `context: fork`.
     pub fork_skills: bool,
-    /// Tools that only certain agents have, with these agents.
-    pub owned_tools: BTreeMap<Box<str>, Vec<ToolOwner>>,
     /// `true` if sessions that run as no agent may start the trusted agents of files.
     pub call_agents: bool,
 }
@@ -264,7 +277,6 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             agent_tools: BTreeMap::new(),
             fork_skills: false,
-            owned_tools: BTreeMap::new(),
             call_agents: true,
         }
     }
@@ -389,6 +401,11 @@ impl ToolContext {
         self.answer(bound.display, &values(bound), outcome, actor)
     }
 
+    /// Returns `true` if no command can write files, except in a folder of its own.
+    fn cannot_write(&self) -> bool {
+        !self.settings.edits && self.settings.writable.is_empty()
+    }
+
     /// Applies the outcome for a command. A prompt shows the command, followed by `values`.
     fn answer(
         &self,
@@ -416,6 +433,7 @@ impl ToolContext {
                     decision: pending.decision(),
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
+                    note: self.cannot_write().then_some(CANNOT_WRITE),
                 };
                 let reply = self.services.approver.reply(&question);
                 self.note(&shown, pending.decision(), Some(reply.answer), skill)?;

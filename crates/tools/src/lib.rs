@@ -33,7 +33,9 @@ mod typed_arguments;
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
-pub use agent_library::{AgentFileTrust, AgentLibrary, FoundAgent, UserAgentsOnly};
+pub use agent_library::{
+    AgentFileTrust, AgentLibrary, FoundAgent, UNKNOWN_SKILL, UserAgentsOnly, check_skills,
+};
 pub use agent_permissions::AgentPermissions;
 pub use ask_human::AskHuman;
 pub use command_output::looks_denied;
@@ -66,8 +68,8 @@ pub mod answer {
     pub use crate::skill_access::{listed, shown};
 }
 
-pub use context::{CLOSING, Services, Settings, ToolContext, ToolOwner, ToolPaths};
+pub use context::{CLOSING, OwnedTool, Services, Settings, ToolContext, ToolOwner, ToolPaths};
 pub use prowess_policy::Unattended;
-pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools};
+pub use tool_choice::{SelectedTools, ServerTools, bans_skills, selected_tools, server_of};
 pub use toolset::{Role, ToolSelection, Toolset};
 pub use typed_arguments::check_arguments;

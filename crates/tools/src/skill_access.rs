@@ -126,6 +126,7 @@ pub(crate) fn permit_read(
                 decision: &decision,
                 skill: Some(name),
                 action: Some(&load),
+                note: None,
             };
             context
                 .settle(&question)
@@ -165,6 +166,7 @@ fn permit_file(
         decision: &decision,
         skill: Some(name),
         action: None,
+        note: None,
     };
     context
         .settle(&question)
@@ -399,6 +401,7 @@ pub(crate) fn tool_rules(
     let decide = |name: &str| {
         let action = GateAction::Tool {
             name,
+            also: &[],
             arguments: &arguments,
         };
         let decision = context.gate().decide(&action, &actor);
@@ -445,6 +448,7 @@ pub(crate) fn permit_tool(
         decision: &decision,
         skill: None,
         action: None,
+        note: None,
     };
     context
         .settle(&question)
@@ -461,6 +465,7 @@ pub fn agent_rules(context: &ToolContext, loaded: &Loaded, names: &[Box<str>]) -
     let decisions = AGENT_NAMES.iter().map(|name| {
         let action = GateAction::Tool {
             name,
+            also: &[],
             arguments: &arguments,
         };
         gate.decide(&action, &actor)
@@ -483,11 +488,18 @@ pub fn decide_agent(
     let Some(decision) = agent_rules(context, loaded, names) else {
         return Ok(());
     };
+    let what = starting_agent(names);
+    // What shows the question escapes the task.
+    let long = match task.trim() {
+        task if task.contains('\n') => format!("{what}:\n{task}"),
+        task => format!("{what}: {task}"),
+    };
     context.settle(&ApprovalRequest {
-        what: &format!("{}: {}", starting_agent(names), sanitize::line(task)),
+        what: &long,
         decision: &decision,
         skill: None,
         action: None,
+        note: None,
     })
 }
 
@@ -554,6 +566,7 @@ fn permit_name(
         decision: &decision,
         skill: Some(name),
         action: Some(&action(*first)),
+        note: None,
     };
     context.settle(&question)
 }

@@ -175,7 +175,7 @@ fn asks_people(name: &str) -> bool {
 }
 
 /// Returns the server of an MCP tool.
-fn server_of(tool: &str) -> Option<&str> {
+pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
     Some(server)
 }

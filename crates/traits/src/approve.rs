@@ -79,6 +79,9 @@ pub struct ApprovalRequest<'a> {
     pub skill: Option<&'a str>,
     /// The action as rules see it, if a rule can cover it.
     pub action: Option<&'a GateAction<'a>>,
+    /// What the person should know about the action besides the reason. An answer counts although
+    /// this differs later.
+    pub note: Option<&'a str>,
 }
 
 impl ApprovalRequest<'_> {
@@ -88,6 +91,15 @@ impl ApprovalRequest<'_> {
     /// Returns `true` if the action is too long to be reviewed. An approver denies it.
     pub fn is_too_long(&self) -> bool {
         self.what.len() > Self::MAX_BYTES
+    }
+
+    /// Returns the reason for the question, with the note.
+    pub fn explain(&self) -> String {
+        let reason = self.decision.explain();
+        match self.note {
+            Some(note) => format!("{reason}; {note}"),
+            None => reason,
+        }
     }
 
     /// Returns the decision after an answer that does not allow the action.

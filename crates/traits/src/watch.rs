@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use prowess_agent::{Delta, StampedEvent};
+use prowess_agent::{Delta, Question, StampedEvent};
 
 /// Receives updates of sessions. Called synchronously, so implementations must return quickly.
 pub trait Watcher: Send + Sync + Debug {
@@ -20,4 +20,6 @@ pub enum Update<'a> {
     Delta(&'a Delta),
     /// A message for people. Models do not see it.
     Message(&'a str),
+    /// A question that the session waits for now.
+    Waiting(&'a Question),
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use prowess::agent::{Delta, Ending, Event, RecordedAnswer, StampedEvent, ToolCall};
+use prowess::agent::{Delta, Ending, Event, Question, RecordedAnswer, StampedEvent, ToolCall};
 use prowess::{Update, Watcher};
 use prowess_diag::wording::shorten;
-use prowess_diag::{sanitize, theme};
+use prowess_diag::{review, sanitize, theme};
 use serde_json::Value;
 
 /// The maximum number of characters of the input of a call.
@@ -85,6 +85,7 @@ impl Watcher for Live {
                 );
             }
             Update::Message(text) => state.line(depth, theme::WARNING, "note", text),
+            Update::Waiting(question) => state.question(depth, question),
             Update::Event(event) => state.event(depth, event),
             _ => {}
         }
@@ -119,6 +120,21 @@ impl State {
         let indent = "  ".repeat(usize::from(depth) + 1);
         let text = sanitize::line(text);
         let _ = writeln!(self.out, "{indent}{style}{what:<9}{style:#} {text}");
+    }
+
+    /// Prints a question, with the action as a block.
+    fn question(&mut self, depth: u8, question: &Question) {
+        let text = format!("{}: {}", question.id, question.reason);
+        self.line(depth, theme::WARNING, "question", &text);
+        self.rows(depth, &question.what);
+    }
+
+    /// Prints a text of others, each line with a mark, so that none of them looks like ours.
+    fn rows(&mut self, depth: u8, text: &str) {
+        let indent = "  ".repeat(usize::from(depth) + 1);
+        for row in review::text(text).split('\n') {
+            let _ = writeln!(self.out, "{indent}{}{row}", review::GUTTER);
+        }
     }
 
     fn hold(&mut self, text: &str) {
@@ -175,9 +191,14 @@ impl State {
             }
             Event::Decided(decided) => {
                 if let Some(answer) = &decided.answer {
-                    let what = shorten(&decided.what, 500);
-                    let text = format!("{what} — {}", answer.as_str());
-                    self.line(depth, theme::WARNING, "asked", &text);
+                    let (what, answer) = (shorten(&decided.what, 500), answer.as_str());
+                    if what.trim_end().contains('\n') {
+                        self.line(depth, theme::WARNING, "asked", answer);
+                        self.rows(depth, &what);
+                    } else {
+                        let text = format!("{what} — {answer}");
+                        self.line(depth, theme::WARNING, "asked", &text);
+                    }
                 }
             }
             Event::Answered {

@@ -5,8 +5,8 @@ use prowess::agent::{
     QuestionKind, RecordedAnswer, RecordedVerdict, SkillHint, SkillListing, StampedEvent,
     TokenUsage,
 };
-use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
+use prowess_diag::{review, sanitize};
 use prowess_flow::mission::MissionEvent;
 
 use crate::chat::{answered, money, took};
@@ -305,7 +305,11 @@ impl Page {
                 }
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
-            Event::Questioned(question) => self.line(2, &asked(question)),
+            Event::Questioned(question) => {
+                let reason = shorten(&clean(&question.reason), SHORT_LINE);
+                self.line(2, &format!("question {}: {reason}", clean(&question.id)));
+                self.block(4, &review::text(&question.what), false);
+            }
             Event::Answered {
                 question,
                 answer,

@@ -9,9 +9,10 @@ use clap_complete::ArgValueCandidates;
 use prowess::BUILT_IN_AGENTS;
 use prowess::inspect::{self, selection_text};
 use prowess_config::agent_servers;
-use prowess_diag::{FileReport, Severity, suggest, theme, wording};
+use prowess_diag::{Diagnostic, FileReport, Severity, suggest, theme, wording};
 use prowess_flow::{AgentRoster, ModelChoice, PromptSource, RosterEntry};
 use prowess_registry::{FoundAgentFile, agent_files};
+use prowess_tools::{UNKNOWN_SKILL, check_skills};
 use prowess_trust::{AgentTrust, TrustError, TrustState};
 
 use crate::args::GlobalArgs;
@@ -21,7 +22,8 @@ use crate::commands::run::{RunArgs, untrusted_agent};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
-use crate::{permissions, targets, visible_skills};
+use crate::visible_skills::{self, Library};
+use crate::{permissions, targets};
 
 #[derive(Debug, Args)]
 #[command(
@@ -222,8 +224,8 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     match &args.command {
-        AgentCommand::List(args) => list(args, environment, printer),
-        AgentCommand::Show(args) => show(args, environment, printer),
+        AgentCommand::List(args) => list(args, global, environment, printer),
+        AgentCommand::Show(args) => show(args, global, environment, printer),
         AgentCommand::Run(args) => super::run::run(&args.as_run(), global, environment, printer),
         AgentCommand::Chat(args) => super::chat::run(&args.as_chat(), global, environment, printer),
     }
@@ -232,7 +234,8 @@ pub(crate) fn run(
 /// The agents that are visible from the current folder.
 pub(crate) struct Agents {
     pub(crate) roster: AgentRoster,
-    reports: Vec<FileReport>,
+    /// The findings, with the agent file that they belong to.
+    reports: Vec<(PathBuf, FileReport)>,
     /// The trust in each file that has agents.
     trust: BTreeMap<PathBuf, AgentTrust>,
 }
@@ -260,14 +263,37 @@ pub(crate) fn agent_trust(
 impl Agents {
     /// Reads the agent files.
     pub(crate) fn read(environment: &Environment) -> Self {
+        Self::of(files(environment), environment)
+    }
+
+    /// Reads the agent files, and checks the skills that agents name.
+    fn read_and_check(global: &GlobalArgs, environment: &Environment) -> Self {
         let mut files = files(environment);
+        let names_skills = |found: &FoundAgentFile| {
+            let mut agents = found.file.agents.iter();
+            agents.any(|agent| !agent.skill_names.is_empty())
+        };
+        if files.iter().any(names_skills) {
+            let config = visible_skills::load(environment).config;
+            // Without the library, no skill is known to be missing.
+            if let Ok(library) = Library::with(config, global, environment) {
+                let catalog = library.catalog();
+                for found in &mut files {
+                    check_skills(&mut found.file, &catalog, &environment.place());
+                }
+            }
+        }
+        Self::of(files, environment)
+    }
+
+    fn of(mut files: Vec<FoundAgentFile>, environment: &Environment) -> Self {
         let mut reports = Vec::new();
         for found in &mut files {
             for mut report in std::mem::take(&mut found.file.reports) {
                 let path = found.root.join(&report.path);
                 let shown = path.strip_prefix(&environment.current).unwrap_or(&path);
                 report.path = shown.display().to_string();
-                reports.push(report);
+                reports.push((found.root.join(&*found.file.path), report));
             }
         }
         let files = files.into_iter().map(|found| (found.scope, found.file));
@@ -295,6 +321,13 @@ impl Agents {
         self.trust.get(&path)
     }
 
+    /// Returns the findings about the file of an agent, and about the files that it names.
+    fn reports_of(&self, entry: &RosterEntry) -> Vec<&FileReport> {
+        let path = entry.file.root.join(&*entry.file.path);
+        let own = self.reports.iter().filter(|(file, _)| *file == path);
+        own.map(|(_, report)| report).collect()
+    }
+
     fn resolve(&self, name: &str) -> Result<&RosterEntry, Failure> {
         self.roster
             .resolve(name)
@@ -304,14 +337,16 @@ impl Agents {
 
 fn list(
     args: &AgentListArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let agents = Agents::read(environment);
+    let agents = Agents::read_and_check(global, environment);
     let entries = agents.roster.entries();
+    let reports: Vec<&FileReport> = agents.reports.iter().map(|(_, report)| report).collect();
     if args.json {
         let entries = entries.iter().map(|entry| (entry, agents.trust(entry)));
-        printer.json(&inspect::agents(entries, &agents.reports))?;
+        printer.json(&inspect::agents(entries, &reports))?;
         return Ok(Exit::Done);
     }
     let is_shown =
@@ -332,7 +367,7 @@ fn list(
         let more = wording::count(left_out, "more agent");
         printer.status(&format!("{more}; list them with `--all`"));
     }
-    warn_of_findings(&agents.reports, printer);
+    warn_of_findings(&reports, printer);
     Ok(Exit::Done)
 }
 
@@ -387,13 +422,15 @@ fn row(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Vec<Cell> {
 
 fn show(
     args: &AgentShowArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let agents = Agents::read(environment);
+    let agents = Agents::read_and_check(global, environment);
     let entry = agents.resolve(&args.name)?;
+    let reports = agents.reports_of(entry);
     if args.json {
-        printer.json(&inspect::agent(entry, agents.trust(entry)))?;
+        printer.json(&inspect::agent(entry, agents.trust(entry), &reports))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["", ""]).wrapping();
@@ -458,7 +495,23 @@ fn show(
         printer.answer("\n")?;
         printer.foreign(&format!("{prompt}\n"))?;
     }
+    warn_of_skills(entry, &reports, printer);
+    warn_of_findings(&reports, printer);
     Ok(Exit::Done)
+}
+
+/// Names the skills that an agent lists and that do not exist.
+fn warn_of_skills(entry: &RosterEntry, reports: &[&FileReport], printer: &Printer) {
+    let Some(agent) = entry.agent() else { return };
+    let is_own = |finding: &&Diagnostic| {
+        let mut names = agent.skill_names.iter();
+        finding.rule == UNKNOWN_SKILL && names.any(|(_, span)| finding.span == Some(*span))
+    };
+    let findings = reports.iter().flat_map(|report| &report.diagnostics);
+    for finding in findings.filter(is_own) {
+        let help = finding.help.as_deref().unwrap_or_default();
+        printer.warn(&format!("{}; {help}", finding.message));
+    }
 }
 
 /// Describes the trust in a file, with the changed files and what to type.
@@ -479,16 +532,16 @@ fn trust_text(trust: Option<&AgentTrust>, file: &str) -> String {
 }
 
 /// Counts the findings in agent files.
-fn warn_of_findings(reports: &[FileReport], printer: &Printer) {
+fn warn_of_findings(reports: &[&FileReport], printer: &Printer) {
     let is_serious = |severity: Severity| severity > Severity::Note;
     // A folder with too many files cannot be validated.
     let is_folder = |report: &&FileReport| std::path::Path::new(&report.path).is_dir();
-    let folders = reports.iter().filter(is_folder);
+    let folders = reports.iter().copied().filter(is_folder);
     for (report, finding) in folders.flat_map(|one| one.diagnostics.iter().map(move |it| (one, it)))
     {
         printer.warn(&format!("{}: {}", report.path, finding.message));
     }
-    let files = reports.iter().filter(|report| !is_folder(report));
+    let files = reports.iter().copied().filter(|report| !is_folder(report));
     let serious = files.filter(|report| {
         let mut findings = report.diagnostics.iter();
         findings.any(|finding| is_serious(finding.severity))

@@ -277,6 +277,14 @@ fn tell(
     } else {
         "Denied"
     };
+    if what.trim_end().contains('\n') {
+        printer.status(said);
+        let what = wording::shorten(what, MAX_SHOWN);
+        for row in review::text(&what).split('\n') {
+            printer.status(&format!("{}{row}", review::GUTTER));
+        }
+        return Ok(());
+    }
     let what = wording::shorten(&sanitize::line(what), MAX_SHOWN);
     printer.status(&format!("{said} {}", wording::tick(what)));
     Ok(())

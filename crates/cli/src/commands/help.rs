@@ -4,7 +4,7 @@ use crate::commands::completions;
 use crate::usage_error;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use prowess_diag::suggest;
+use prowess_diag::{sanitize, suggest, wording};
 
 use crate::args;
 use crate::env::VARIABLES;
@@ -16,12 +16,13 @@ use crate::output::{Exit, Failure, Printer, wrap};
     after_help = "\
 Examples:
   prowess help validate                   show help for a command
+  prowess help agent run                  show help for a subcommand
   prowess help exit-codes                 show a topic"
 )]
 pub(crate) struct HelpArgs {
-    /// Command, or topic: exit-codes, environment, formats, profiles
-    #[arg(add = ArgValueCandidates::new(completions::subjects))]
-    pub(crate) subject: Option<String>,
+    /// Command and subcommand, or topic: exit-codes, environment, formats, profiles
+    #[arg(value_name = "SUBJECT", add = ArgValueCandidates::new(completions::subjects))]
+    pub(crate) subjects: Vec<String>,
 }
 
 /// Help topics.
@@ -103,34 +104,53 @@ pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
 }
 
 pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let Some(subject) = &args.subject else {
+    let Some((subject, rest)) = args.subjects.split_first() else {
         return overview(printer);
     };
-    if let Some((_, text)) = TOPICS.iter().find(|(name, _)| name == subject) {
+    let topic = TOPICS.iter().find(|(name, _)| name == subject);
+    if let (Some((_, text)), []) = (topic, rest) {
         printer.answer(text)?;
         return Ok(Exit::Done);
     }
-    if subject == "environment" {
+    if subject == "environment" && rest.is_empty() {
         printer.answer(&environment(printer.list_width()))?;
         return Ok(Exit::Done);
     }
     let mut root = args::readable();
     root.build();
-    if let Some(command) = root.find_subcommand_mut(subject) {
-        printer.answer(&usage_error::page(command))?;
-        return Ok(Exit::Done);
+    let mut command = &mut root;
+    for (depth, name) in args.subjects.iter().enumerate() {
+        if command.find_subcommand(name).is_none() {
+            return Err(unknown(command, &args.subjects[..depth], name));
+        }
+        let Some(next) = command.find_subcommand_mut(name) else {
+            return overview(printer);
+        };
+        command = next;
     }
-    let known: Vec<String> = root
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    let error = Failure::new(format!("no help for `{subject}`"));
-    Err(
-        match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
-            Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
-            None => error.hint("list commands and topics with `prowess help`"),
-        },
-    )
+    printer.answer(&usage_error::page(command))?;
+    Ok(Exit::Done)
+}
+
+/// Returns the error for a name that a command, or the program, does not have.
+fn unknown(command: &clap::Command, above: &[String], name: &str) -> Failure {
+    let mut path: Vec<&str> = above.iter().map(String::as_str).collect();
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    let topics = topics().filter(|_| above.is_empty());
+    let near = suggest::nearest(name, known.chain(topics));
+    let asked = [path.as_slice(), &[name]].concat().join(" ");
+    let error = Failure::new(format!(
+        "no help for {}",
+        wording::tick(sanitize::line(&asked))
+    ));
+    match near {
+        Some(near) => {
+            path.push(near);
+            error.hint(format!("did you mean `prowess help {}`?", path.join(" ")))
+        }
+        None if path.is_empty() => error.hint("list commands and topics with `prowess help`"),
+        None => error.hint(format!("run `prowess help {}`", path.join(" "))),
+    }
 }
 
 fn environment(width: usize) -> String {

@@ -16,7 +16,7 @@ use prowess_diag::{review, sanitize, theme, wording};
 use prowess_flow::{AgentScope, RosterEntry, TeamKind};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_registry::text_and_digest;
-use prowess_tools::{FoundAgent, ToolOwner};
+use prowess_tools::{FoundAgent, OwnedTool, ToolOwner};
 use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
@@ -61,6 +61,10 @@ pub(crate) struct Configured {
     /// Values that may be secrets: of variables, and of `env` and `headers`. Errors of a server may
     /// repeat them.
     secrets: BTreeSet<String>,
+    /// The names that these servers and disabled ones have.
+    names: BTreeSet<String>,
+    /// The names of the servers that agents of the user have. A project cannot use them.
+    of_user_agents: BTreeSet<String>,
     /// Servers that are not used, with the reason.
     notes: Vec<String>,
     /// The project's files that are not trusted, and their servers.
@@ -74,21 +78,19 @@ impl Setup {
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
         let neutral = self.neutral_folder();
-        let mut taken = self.config.server_names.clone();
+        found.names.clone_from(&self.config.server_names);
         for server in &self.config.servers {
             found.add(server, Some(&neutral), &self.variables);
         }
         if let Some(home) = &self.paths.home {
             for name in [MCP_FILE, CORE_AGENT_MCP_FILE] {
                 let file = found.file(&home.join(name));
-                found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
-                taken.extend(file.names);
+                found.add_free(&file.servers, Some(&neutral), &self.variables);
+                found.names.extend(file.names);
             }
         }
         let project = self.project_servers();
-        if !project.is_empty() {
-            taken.extend(self.servers_of_user_agents());
-        }
+        found.of_user_agents = self.servers_of_user_agents();
         for path in project {
             if path.is_symlink() {
                 let path = path.display();
@@ -103,8 +105,8 @@ impl Setup {
                 state.is_ok_and(|state| state.is_trusted())
             };
             if self.paths.trust().is_some_and(is_trusted) {
-                found.add_free(&file.servers, &taken, None, &self.variables);
-                taken.extend(file.names);
+                found.add_of_project(&file.servers, &self.variables);
+                found.names.extend(file.names);
             } else if !file.servers.is_empty() {
                 found.untrusted.push((path, file.servers));
             }
@@ -147,38 +149,42 @@ impl Setup {
             }
         }
         // Skills of a server that only an agent has would be skills of all.
-        let is_of_all = |name: &str| !owners.contains_key(name);
-        client.add_skills_of(&self.services.registry, &is_of_all);
-        for tool in client.tools() {
-            let of_server = |server: &&McpServer| {
-                let rest = tool.name().strip_prefix("mcp__");
-                let rest = rest.and_then(|rest| rest.strip_prefix(&*server.name));
-                rest.is_some_and(|rest| rest.starts_with("__"))
-            };
-            let server = found.usable.iter().find(of_server);
-            if let Some(owners) = server.and_then(|server| owners.get(&server.name)) {
-                let owned = &mut self.settings.owned_tools;
-                owned.insert(tool.name().into(), owners.clone());
+        client.add_skills_of(&self.services.registry, &|at| !owners.contains_key(&at));
+        for (at, (server, tools)) in found
+            .usable
+            .iter()
+            .zip(client.tools_by_server())
+            .enumerate()
+        {
+            if let Some(owners) = owners.get(&at) {
+                let owners: Arc<[ToolOwner]> = owners.as_slice().into();
+                let owned = tools.into_iter().map(|tool| OwnedTool {
+                    owners: Arc::clone(&owners),
+                    tool,
+                });
+                self.services.owned_tools.extend(owned);
+                continue;
             }
-            if server.is_some_and(|server| server.in_skills) {
-                self.settings.tools_in_skills.insert(tool.name().into());
+            if server.in_skills {
+                let names = tools.iter().map(|tool| tool.name().into());
+                self.settings.tools_in_skills.extend(names);
             }
-            if server.is_some_and(|server| server.on_demand) {
-                self.services.skill_tools.push(tool);
+            if server.on_demand {
+                self.services.skill_tools.extend(tools);
             } else {
-                self.services.tools.push(tool);
+                self.services.tools.extend(tools);
             }
         }
         Ok(Some(client))
     }
 
-    /// Adds the servers in the files of trusted agents. Returns the agents that each is for.
+    /// Adds the servers in the files of trusted agents. Returns the agents of each, by its position.
     fn add_agent_servers(
         &self,
         agent: Option<&str>,
         found: &mut Configured,
-    ) -> BTreeMap<Box<str>, Vec<ToolOwner>> {
-        let mut owners: BTreeMap<Box<str>, Vec<ToolOwner>> = BTreeMap::new();
+    ) -> BTreeMap<usize, Vec<ToolOwner>> {
+        let mut owners = BTreeMap::new();
         let Some(library) = &self.services.agents else {
             return owners;
         };
@@ -192,11 +198,6 @@ impl Setup {
                     Arc::ptr_eq(&named.entry.file, &entry.file)
                 })
         };
-        let mut taken = self.config.server_names.clone();
-        taken.extend(found.usable.iter().map(|server| server.name.to_string()));
-        let mut taken_in_project = taken.clone();
-        taken_in_project.extend(self.servers_of_user_agents());
-        let mut known: BTreeMap<Box<str>, McpServer> = BTreeMap::new();
         for entry in library.roster().entries().iter().filter(is_wanted) {
             let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
                 continue;
@@ -214,30 +215,11 @@ impl Setup {
                 file: agent.path().to_string_lossy().into(),
                 agent: definition.name.as_str().into(),
             };
+            let is_own = entry.scope == AgentScope::User;
+            let folder = is_own.then(|| self.neutral_folder());
             for (server, _) in agent_servers(definition) {
-                let is_own = entry.scope == AgentScope::User;
-                let taken = if is_own { &taken } else { &taken_in_project };
-                match known.get(&server.name) {
-                    // Another agent has the same server.
-                    Some(same) if *same == server && !taken.contains(&*server.name) => {
-                        owners.entry(server.name).or_default().push(owner.clone());
-                        continue;
-                    }
-                    Some(_) => {
-                        let (name, agent) = (&server.name, &definition.name);
-                        found.notes.push(format!(
-                            "ignoring server `{name}` of agent `{agent}`: another agent has a server of that name"
-                        ));
-                        continue;
-                    }
-                    None => {}
-                }
-                let folder = is_own.then(|| self.neutral_folder());
-                let one = std::slice::from_ref(&server);
-                found.add_free(one, taken, folder.as_deref(), &self.variables);
-                if !taken.contains(&*server.name) {
-                    owners.insert(server.name.clone(), vec![owner.clone()]);
-                    known.insert(server.name.clone(), server);
+                if let Some(added) = found.expand(&server, folder.as_deref(), &self.variables) {
+                    found.add_owned(added, &owner, is_own, &mut owners);
                 }
             }
         }
@@ -245,7 +227,7 @@ impl Setup {
     }
 
     fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {
-        let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+        let names: Vec<String> = servers.iter().map(McpServer::rule_name).collect();
         printer.status(&format!("Starting MCP servers: {}", names.join(", ")));
         let is_web = |server: &McpServer| matches!(server.transport, McpTransport::Web { .. });
         let http = if servers.iter().any(is_web) {
@@ -280,27 +262,80 @@ impl Configured {
     }
 
     /// Adds the servers whose name is not taken.
-    fn add_free(
-        &mut self,
-        servers: &[McpServer],
-        taken: &BTreeSet<String>,
-        folder: Option<&Path>,
-        variables: &Variables,
-    ) {
+    fn add_free(&mut self, servers: &[McpServer], folder: Option<&Path>, variables: &Variables) {
         for server in servers {
-            if taken.contains(&*server.name) {
-                let name = &server.name;
-                self.notes.push(format!(
-                    "ignoring another server `{name}`: the name is already in use"
-                ));
+            if self.names.contains(&*server.name) {
+                self.note_taken(&server.name);
             } else {
                 self.add(server, folder, variables);
             }
         }
     }
 
+    /// Adds the servers of a project whose name is not taken.
+    fn add_of_project(&mut self, servers: &[McpServer], variables: &Variables) {
+        for server in servers {
+            if self.of_user_agents.contains(&*server.name) {
+                self.note_taken(&server.name);
+            } else {
+                self.add_free(std::slice::from_ref(server), None, variables);
+            }
+        }
+    }
+
+    fn note_taken(&mut self, name: &str) {
+        self.notes.push(format!(
+            "ignoring another server `{name}`: the name is already in use"
+        ));
+    }
+
+    /// Adds a server of an agent, or the agent to a server that others have. A server that has the name
+    /// of another one is for this agent alone, and rules know it by another name. `is_own` is `true` for
+    /// agents of the user.
+    fn add_owned(
+        &mut self,
+        mut server: McpServer,
+        owner: &ToolOwner,
+        is_own: bool,
+        owners: &mut BTreeMap<usize, Vec<ToolOwner>>,
+    ) {
+        for (at, known) in owners.iter_mut() {
+            let Some(other) = self.usable.get(*at).filter(|it| it.name == server.name) else {
+                continue;
+            };
+            if other.transport == server.transport {
+                known.push(owner.clone());
+                return;
+            }
+            if known.contains(owner) {
+                self.note_taken(&server.name);
+                return;
+            }
+        }
+        let is_taken = self.usable.iter().any(|it| it.name == server.name)
+            || self.names.contains(&*server.name)
+            || !is_own && self.of_user_agents.contains(&*server.name);
+        server.agent = is_taken.then(|| owner.agent.clone());
+        owners.insert(self.usable.len(), vec![owner.clone()]);
+        self.usable.push(server);
+    }
+
     /// Adds a server. A program starts in `folder` if it is given and the server has no `cwd`.
     fn add(&mut self, server: &McpServer, folder: Option<&Path>, variables: &Variables) {
+        if let Some(expanded) = self.expand(server, folder, variables) {
+            self.places.insert(server.name.clone(), server.place());
+            self.usable.push(expanded);
+        }
+    }
+
+    /// Returns a server with its variables and its folder, and records what may be secret. Returns
+    /// `None`, with a note, if it cannot be used.
+    fn expand(
+        &mut self,
+        server: &McpServer,
+        folder: Option<&Path>,
+        variables: &Variables,
+    ) -> Option<McpServer> {
         let used = RefCell::new(BTreeSet::new());
         let lookup = |name: &str| {
             let value = variables(name)?;
@@ -326,12 +361,12 @@ impl Configured {
                 {
                     *cwd = Some(folder.to_owned());
                 }
-                self.places.insert(server.name.clone(), server.place());
-                self.usable.push(expanded);
+                Some(expanded)
             }
             Err(why) => {
                 self.notes
                     .push(format!("ignoring server `{}`: {why}", server.name));
+                None
             }
         }
     }

@@ -266,6 +266,7 @@ fn show(
         ))?;
         return Ok(Exit::Done);
     }
+    let written = rules.written();
     let mut table = Table::new(&["EFFECT", "RULE", "FROM"]).wrapping();
     for effect in [Effect::Deny, Effect::Ask, Effect::Allow] {
         let color = match effect {
@@ -273,7 +274,7 @@ fn show(
             Effect::Ask => theme::WARNING,
             Effect::Allow => theme::GOOD,
         };
-        for placed in rules.of(effect) {
+        for placed in written.iter().filter(|placed| placed.effect == effect) {
             let anything = effect == Effect::Allow && placed.rule.is_unrestricted();
             let note = if anything { " (allows anything)" } else { "" };
             table.row(vec![
@@ -283,11 +284,11 @@ fn show(
             ]);
         }
     }
-    let count = rules.all().len();
+    let count = written.len();
     if count > 0 {
         printer.answer(&table.render(printer.width()))?;
     }
-    for placed in rules.all() {
+    for placed in &written {
         if let Some(usual) = placed.rule.usual_spelling() {
             let (effect, text) = (placed.effect.as_str(), &placed.rule.text);
             let source = &placed.source;

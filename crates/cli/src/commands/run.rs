@@ -313,10 +313,7 @@ pub(crate) fn print(
                 let text = asked.filter(|asked| asked.text().is_some());
                 let hint = text.map(|asked| questions::next_step(&asked, SystemClock.now()));
                 let hint = hint.unwrap_or_else(|| {
-                    format!(
-                        "answer it with `prowess answer {id} yes` or `prowess answer {id} no`; \
-                         commands write files only with `--edits`"
-                    )
+                    format!("answer it with `prowess answer {id} yes` or `prowess answer {id} no`")
                 });
                 printer.note(&format!("waiting for an answer to question {id}"), &hint);
             }
@@ -413,6 +410,13 @@ impl Watcher for Lines {
                 json!({ "schema": "prowess.run/1", "type": "text", "session": session, "depth": depth, "text": text })
             }
             Update::Message(text) => {
+                json!({ "schema": "prowess.run/1", "type": "message", "session": session, "depth": depth, "text": text })
+            }
+            Update::Waiting(question) => {
+                let text = format!(
+                    "question {}: {}: {}",
+                    question.id, question.what, question.reason
+                );
                 json!({ "schema": "prowess.run/1", "type": "message", "session": session, "depth": depth, "text": text })
             }
             _ => return,

@@ -1,18 +1,22 @@
 //! `prowess tool`
 
 use std::io::Read;
+use std::sync::Arc;
 
 use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, theme, wording};
-use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
+use prowess_tools::{
+    Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, ToolSpec, Toolset,
+};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::runtime_setup::Setup;
+use crate::permissions::Terminal;
+use crate::runtime_setup::{ModelArgs, Setup};
 use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
@@ -40,11 +44,12 @@ pub(crate) enum ToolCommand {
     after_help = "\
 Examples:
   prowess tool list
+  prowess tool list --agent Explore              the tools of an agent
   prowess tool list --json                       include input schemas"
 )]
 pub(crate) struct ToolListArgs {
-    /// List the tools of this configured agent
-    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    /// List the tools of this agent: a configured one, or one of `prowess agent list`, whose MCP servers are started
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agent_names))]
     pub(crate) agent: Option<String>,
     /// Print as JSON, including input schemas
     #[arg(long, help_heading = "Output")]
@@ -100,8 +105,14 @@ fn list(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let context = context(library, args.agent.as_deref(), environment)?;
-    let specs = toolset(&ToolSelection::everything())?.specs(&context);
+    let is_configured = |agent: &str| library.config.agents.contains_key(agent);
+    let of_file = args.agent.as_deref().filter(|agent| !is_configured(agent));
+    let specs = if let Some(agent) = of_file {
+        agent_tools(agent, library, environment, printer)?
+    } else {
+        let context = context(library, args.agent.as_deref(), environment)?;
+        toolset(&ToolSelection::everything())?.specs(&context)
+    };
     if args.json {
         printer.json(&prowess::inspect::tools(&specs))?;
         return Ok(Exit::Done);
@@ -128,6 +139,28 @@ fn list(
         wording::count(specs.len(), "tool")
     ));
     Ok(Exit::Done)
+}
+
+/// Returns the tools that a session of an agent would begin with. Starts the MCP servers.
+fn agent_tools(
+    agent: &str,
+    library: Library,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Vec<ToolSpec>, Failure> {
+    let mut setup = Setup::new(library, None, environment)?;
+    setup.check_agent(agent)?;
+    let _servers = setup.connect(Some(agent), printer)?;
+    let model = Arc::new(prowess_models::EchoModel::default());
+    let runtime = setup.runtime(
+        &ModelArgs::default(),
+        model,
+        Arc::new(Terminal),
+        Vec::new(),
+        |_| {},
+    )?;
+    let specs = runtime.engine().agent_tools(agent);
+    specs.map_err(|error| super::run::failure(&error))
 }
 
 /// Returns the context of the tools. A call by hand is not recorded as use.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::validate::{
-    self as validation, PathWatch, Presenter, ValidationAction, ValidationJob, ValidationOutcome,
+    self as validation, KnownSkills, PathWatch, Presenter, ValidationAction, ValidationJob,
+    ValidationOutcome,
 };
 use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
@@ -16,6 +17,7 @@ use prowess_diag::{
     Applicability, Diagnostic, FileReport, FindingCounts, LineIndex, Severity, sanitize, suggest,
     wording,
 };
+use prowess_flow::Dialect;
 use prowess_lint::rules::RULES;
 use prowess_lint::{LintProfile, LintRuleSet, LintTarget};
 use prowess_registry::ScanNotice;
@@ -28,11 +30,11 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, Progress};
 use crate::targets::{self, Meant};
-use crate::visible_skills;
+use crate::visible_skills::{self, Library};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check skills against the specification\n\nChecks every skill in the given folders. Files are only changed with `--fix`.",
+    about = "Check skills against the specification\n\nChecks every skill, agent file and mission file in the given folders. Files are only changed with `--fix`.",
     after_help = "\
 Exit codes:
   0  no findings at or above `--fail-on`; with `--diff`, no changes
@@ -63,6 +65,9 @@ pub(crate) struct ValidateArgs {
     /// Also check the requirements of this target: claude-ai
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
+    /// Read the files as agent files of this system: claude, copilot, opencode, gemini, codex, planck, skilled-crew, core-agent (default: by their paths)
+    #[arg(long, value_name = "SYSTEM", help_heading = "Rules")]
+    pub(crate) dialect: Option<String>,
     /// Only check this rule (can be repeated or comma-separated)
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) select: Vec<String>,
@@ -142,7 +147,7 @@ fn watch(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let (config, _) = settings(args, environment)?;
-    let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
+    let Some(paths) = sources(args, &config, global, environment, printer)? else {
         return Err(Failure::new(
             "`--watch` cannot be used with standard input; pass a folder",
         ));
@@ -210,6 +215,7 @@ fn once(
             Applicability::Safe
         },
         deep: !args.paths.is_empty(),
+        dialect: dialect(args)?,
     };
     let screen = Screen {
         format,
@@ -222,8 +228,9 @@ fn once(
         progress: Progress::new(printer),
         is_named: !args.paths.is_empty(),
         roots: OnceLock::new(),
+        library: OnceLock::new(),
     };
-    let paths = sources(&args.paths, &config, global, environment, printer)?;
+    let paths = sources(args, &config, global, environment, printer)?;
     let outcome = if let Some(paths) = paths {
         validation::run(&job, paths, &screen)
     } else {
@@ -257,7 +264,10 @@ fn once(
     let is_cut = |notice: &&ScanNotice| {
         matches!(
             notice,
-            ScanNotice::TooDeep { .. } | ScanNotice::TooMany { .. } | ScanNotice::Outside { .. }
+            ScanNotice::TooDeep { .. }
+                | ScanNotice::TooMany { .. }
+                | ScanNotice::TooManyEntries { .. }
+                | ScanNotice::Outside { .. }
         )
     };
     for notice in outcome.notices.iter().filter(is_cut) {
@@ -288,12 +298,13 @@ fn once(
 
 /// Resolves the arguments to paths. Returns `None` for standard input.
 fn sources(
-    typed: &[PathBuf],
+    args: &ValidateArgs,
     config: &Config,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Option<Vec<PathBuf>>, Failure> {
+    let typed = &args.paths;
     if typed.iter().any(|path| path == Path::new("-")) {
         if typed.len() > 1 {
             return Err(Failure::new(
@@ -320,7 +331,7 @@ fn sources(
     }
     let mut paths = Vec::new();
     for typed in typed {
-        if validation::is_agent_file(typed) {
+        if validation::is_agent_file(typed) || args.dialect.is_some() && typed.is_file() {
             paths.push(typed.clone());
             continue;
         }
@@ -333,6 +344,21 @@ fn sources(
         }
     }
     Ok(Some(validation::distinct(paths)))
+}
+
+/// Returns the system that `--dialect` names.
+fn dialect(args: &ValidateArgs) -> Result<Option<Dialect>, Failure> {
+    let Some(name) = &args.dialect else {
+        return Ok(None);
+    };
+    match Dialect::parse(name) {
+        Some(dialect) => Ok(Some(dialect)),
+        None => Err(unknown_word(
+            "--dialect",
+            name,
+            &Dialect::ALL.map(Dialect::as_str),
+        )),
+    }
 }
 
 /// Converts the flags to rule settings.
@@ -408,6 +434,7 @@ struct Screen<'a> {
     environment: &'a Environment,
     progress: Progress,
     roots: OnceLock<validation::VisibleRoots>,
+    library: OnceLock<Option<KnownSkills>>,
     /// `true` if paths were named, `false` to check all visible skills.
     is_named: bool,
 }
@@ -482,6 +509,24 @@ impl Presenter for Screen<'_> {
 
     fn skill_names(&self) -> Vec<String> {
         visible_skills::names(self.global, self.config, self.environment)
+    }
+
+    /// The skills that are visible from here are those of the project around the current folder.
+    fn skills(&self, root: &Path) -> Option<KnownSkills> {
+        let environment = self.environment;
+        let current = environment.current.canonicalize().ok()?;
+        let home = environment.home.as_deref();
+        let home = home.and_then(|home| home.canonicalize().ok());
+        if !current.starts_with(root) && home.as_deref() != Some(root) {
+            return None;
+        }
+        let known = self.library.get_or_init(|| {
+            let library = Library::with(self.config.clone(), self.global, environment);
+            let catalog = library.ok()?.catalog();
+            let place = environment.place();
+            Some(KnownSkills { catalog, place })
+        });
+        known.clone()
     }
 
     fn step(&self) {

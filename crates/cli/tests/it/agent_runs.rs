@@ -925,3 +925,225 @@ fn servers_of_a_root_are_for_its_agent_only() {
         "{tools:?}"
     );
 }
+
+/// Returns a server of one skill, in a folder of the home folder.
+fn shop(world: &World, folder: &str, skill: &str) -> Value {
+    world.file(
+        format!("~/{folder}/.agents/skills/{skill}/SKILL.md"),
+        format!("---\nname: {skill}\ndescription: Handles money.\n---\nBODY-OF-{skill}\n"),
+    );
+    json!({
+        "command": env!("CARGO_BIN_EXE_prowess"), "args": ["mcp"],
+        "cwd": world.path(&format!("~/{folder}")), "env": { "PROWESS_HOME": world.path("~/none") },
+    })
+}
+
+/// Servers of one name: that of the user, and those in the roots of two subagents.
+fn three_shops(world: &World) {
+    for (file, folder, skill) in [
+        ("~/.agents/mcp.json", "a", "refunds"),
+        ("~/.agents/cluster/mcp.json", "b", "invoices"),
+        ("~/.agents/depot/mcp.json", "c", "parcels"),
+    ] {
+        let server = shop(world, folder, skill);
+        world.file(file, json!({ "servers": { "shop": server } }).to_string());
+    }
+    world.file(
+        "~/.agents/config.json",
+        r#"{"subagents": [
+  {"name": "rooted", "description": "Has a root.", "instructions": "Rooted.", "root": "cluster"},
+  {"name": "keeper", "description": "Has another one.", "instructions": "Keeper.", "root": "depot"},
+  {"name": "plain", "description": "Has none.", "instructions": "Plain."}
+]}"#,
+    );
+}
+
+fn find_money() -> Reply {
+    Calls("mcp__shop__search_skills", json!({"query": "money"}))
+}
+
+/// Lines 26 and 34 of audit-seeds §8, 73 and 75 of missions §5.
+#[test]
+fn servers_of_one_name_stay_with_their_agents() {
+    let world = world();
+    three_shops(&world);
+    let approved = [
+        "mcp__shop",
+        "mcp__rooted.shop",
+        "mcp__keeper.shop__search_skills",
+    ];
+    let mut arguments = vec!["run", "--task", "go", "--no-wait"];
+    arguments.extend(approved.iter().flat_map(|rule| ["--approve", rule]));
+    let (output, requests) = talk(
+        &world,
+        &arguments,
+        &[
+            find_money(),
+            Calls("rooted", json!({"task": "r"})),
+            find_money(),
+            Says("r"),
+            Calls("keeper", json!({"task": "k"})),
+            find_money(),
+            Says("k"),
+            Calls("plain", json!({"task": "p"})),
+            find_money(),
+            Says("p"),
+            Says("Done."),
+        ],
+    );
+    let output = output.expect(0);
+    assert!(!output.stderr.contains("ignoring"), "{}", output.stderr);
+    for (at, own) in [
+        (1, "refunds"),
+        (3, "invoices"),
+        (6, "parcels"),
+        (9, "refunds"),
+    ] {
+        let answer = requests[at].last();
+        for skill in ["refunds", "invoices", "parcels"] {
+            assert_eq!(answer.contains(skill), skill == own, "{at}: {answer}");
+        }
+    }
+    // The skills of the user's server are no skills of an agent with a root.
+    assert!(requests[0].system().contains("shop:refunds"));
+    assert!(
+        !requests[2].system().contains("refunds"),
+        "{}",
+        requests[2].system()
+    );
+    // The same if the user starts the agent.
+    let run = [
+        "agent",
+        "run",
+        "keeper",
+        "x",
+        "--approve",
+        "mcp__keeper.shop",
+    ];
+    let (_, requests) = talk(&world, &run, &[find_money(), Says("y")]);
+    assert!(
+        requests[1].last().contains("parcels"),
+        "{}",
+        requests[1].last()
+    );
+}
+
+/// A rule that allows the user's server allows no other server of that name. A rule that denies it
+/// does.
+#[test]
+fn rules_for_a_server_do_not_allow_the_server_of_an_agent() {
+    let world = world();
+    three_shops(&world);
+    let calls = [
+        Calls("rooted", json!({"task": "r"})),
+        find_money(),
+        Says("r"),
+        Says("Done."),
+    ];
+    let answer = |approve: &str, settings: &str| {
+        world.file("~/config.toml", settings.to_owned());
+        let arguments = ["run", "--task", "go", "--no-wait", "--approve", approve];
+        let (output, requests) = talk(&world, &arguments, &calls);
+        output.expect(0);
+        requests[2].last()
+    };
+    let refused = answer("mcp__shop", "[permissions]\nallow = [\"mcp__shop\"]\n");
+    assert!(
+        refused.contains("no rule allows the tool mcp__rooted.shop__search_skills"),
+        "{refused}"
+    );
+    for name in ["mcp__shop", "shop_search_skills", "mcp__rooted.shop"] {
+        let denied = answer(
+            "mcp__rooted.shop",
+            &format!("[permissions]\ndeny = [\"{name}\"]\n"),
+        );
+        assert!(!denied.contains("invoices"), "{name}: {denied}");
+    }
+    let allowed = answer("mcp__rooted.shop", "");
+    assert!(allowed.contains("invoices"), "{allowed}");
+}
+
+/// Lines 26 of audit-seeds §8 and 73 of missions §5: each agent of a crew has the servers in its
+/// block, and its skills keep them.
+#[test]
+fn servers_of_a_crew_are_for_their_agents_and_skills() {
+    let world = world();
+    for (file, folder, skill) in [
+        ("servers/one.json", "a", "refunds"),
+        ("servers/two.json", "b", "invoices"),
+    ] {
+        let mut server = shop(&world, folder, skill);
+        server["name"] = json!("shop");
+        server["type"] = json!("stdio");
+        world.file(file, server.to_string());
+    }
+    world.file(
+        "news.skilled_crew.yaml",
+        "\
+id: news
+entryPointAgent: lead
+agents:
+  lead:
+    instructionsPath: ./LEAD.md
+    mcp_servers:
+      - filePath: ./servers/one.json
+    skills:
+      - name: count
+        folderPath: ./kit/count
+  poster:
+    instructionsPath: ./POSTER.md
+    mcp_servers:
+      - filePath: ./servers/two.json
+  writer:
+    instructionsPath: ./WRITER.md
+",
+    );
+    for name in ["LEAD", "POSTER", "WRITER"] {
+        let lower = name.to_lowercase();
+        world.file(
+            format!("{name}.md"),
+            format!("---\nname: {lower}\ndescription: The {lower}.\n---\nYou are the {lower}.\n"),
+        );
+    }
+    world.file(
+        "kit/count/SKILL.md",
+        "---\nname: count\ndescription: Counts. Use for numbers.\nallowed-tools: Bash(echo:*)\n---\nCount.\n",
+    );
+    for path in ["news.skilled_crew.yaml", "kit/count"] {
+        let shown = world.run(&["trust", path, "--json"]).expect(0).json();
+        let digest = shown["skills"][0]["digest"].as_str().unwrap().to_owned();
+        world.run(&["trust", path, "--digest", &digest]).expect(0);
+    }
+    let hand_over = |name: &'static str| Calls("call_agent", json!({"name": name, "task": "go"}));
+    let mut arguments = vec!["agent", "run", "news", "go", "--no-wait"];
+    arguments.extend(["--approve", "mcp__shop", "--approve", "mcp__poster.shop"]);
+    let (output, requests) = talk(
+        &world,
+        &arguments,
+        &[
+            find_money(),
+            Calls("load_skill", json!({"name": "count"})),
+            find_money(),
+            Says("counted"),
+            hand_over("poster"),
+            find_money(),
+            Says("posted"),
+            hand_over("writer"),
+            Says("written"),
+            Says("Done."),
+        ],
+    );
+    let output = output.expect(0);
+    assert!(!output.stderr.contains("ignoring"), "{}", output.stderr);
+    for (at, own) in [(1, "refunds"), (3, "refunds"), (6, "invoices")] {
+        let answer = requests[at].last();
+        for skill in ["refunds", "invoices"] {
+            assert_eq!(answer.contains(skill), skill == own, "{at}: {answer}");
+        }
+    }
+    let writer = requests[8].tools();
+    assert!(
+        !writer.iter().any(|tool| tool.starts_with("mcp__")),
+        "{writer:?}"
+    );
+}

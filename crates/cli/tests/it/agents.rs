@@ -18,6 +18,10 @@ fn project() -> World {
     let world = World::new();
     world.file(".planck/teams/dev/TEAM.json", TEAM);
     world.file(".planck/teams/dev/prompts/lead.md", "Lead the team.\n");
+    world.skill(
+        ".planck/skills/rust",
+        "name: rust\ndescription: About Rust. Use when writing Rust.\n",
+    );
     world.file(
         "bluesky.skilled_crew.yaml",
         "id: bluesky\nagents:\n  poster:\n    instructionsPath: ./AGENTS.md\n",
@@ -397,5 +401,334 @@ fn truncation_of_large_folders_is_reported() {
             .contains(".claude/agents: too large: only the first 1,000 agent files"),
         "{}",
         listed.stderr
+    );
+}
+
+/// The paths of a folder with the agent files of all systems, and a mission.
+const ALL_SYSTEMS: [(&str, &str); 10] = [
+    (".claude/agents/a.md", "claude"),
+    (".github/agents/a.agent.md", "copilot"),
+    (".opencode/agent/a.md", "opencode"),
+    (".gemini/agents/a.md", "gemini"),
+    (".codex/agents/a.toml", "codex"),
+    (".planck/teams/t/TEAM.json", "planck"),
+    ("a.skilled_crew.yaml", "skilled-crew"),
+    (".agents/config.json", "core-agent"),
+    ("deep/er/b.skilled_crew.yml", "skilled-crew"),
+    ("missions/m.hcl", "mission"),
+];
+
+/// Lines 77 and 81 of missions §5: a folder with all kinds of files gives each exactly once.
+#[test]
+fn folder_is_validated_with_its_agent_and_mission_files() {
+    let world = World::new();
+    world.skill(
+        ".agents/skills/pdf",
+        "name: pdf\ndescription: Fills in forms. Use for forms.\n",
+    );
+    for (path, _) in ALL_SYSTEMS {
+        let text = match path.rsplit('.').next().unwrap() {
+            "md" => "---\nname: a\ndescription: An agent.\nnmae: x\n---\nDo it.\n",
+            "toml" => "developer_instructions = \"Look.\"\nnmae = \"x\"\n",
+            "json" => "{\"nmae\": 1, \"subagents\": []}",
+            "yaml" | "yml" => "id: a\nnmae: x\nagents: {}\n",
+            _ => "mission \"m\" {\n  nmae = 1\n}\n",
+        };
+        world.file(path, text);
+    }
+    // Not of ours: files of other programs, files of a skill, and a second way to the same file.
+    world.file("infra/terragrunt.hcl", "terraform {\n  source = \"x\"\n}\n");
+    world.file(".agents/skills/pdf/a.skilled_crew.yaml", "nmae: x\n");
+    world.file("node_modules/x/TEAM.json", "{");
+    world.link("again.skilled_crew.yaml", "a.skilled_crew.yaml");
+    let result = world.run(&["validate", ".", "--json"]).expect(1).json();
+    let findings = result["findings"].as_array().unwrap();
+    let mut files: Vec<&str> = findings
+        .iter()
+        .map(|finding| finding["path"].as_str().unwrap())
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    let mut expected = ALL_SYSTEMS.map(|(path, _)| path);
+    expected.sort_unstable();
+    assert_eq!(files, expected, "{result}");
+    let shown = world.run(&["validate", "."]).expect(1);
+    assert!(
+        shown.stderr.contains("in 11 files") || shown.stderr.contains("11 files"),
+        "{}",
+        shown.stderr
+    );
+    // One file at a time gives the same findings.
+    for path in expected {
+        let of_path = |finding: &&Value| finding["path"] == path;
+        let alone = world.run(&["validate", path, "--json"]).json();
+        let below: Vec<&Value> = findings.iter().filter(of_path).collect();
+        let alone: Vec<&Value> = alone["findings"].as_array().unwrap().iter().collect();
+        assert_eq!(below, alone, "{path}");
+    }
+    // A file that two crews name is reported and counted once.
+    for name in ["one", "two"] {
+        let text = format!("id: {name}\nagents:\n  {name}:\n    instructionsPath: ./A.md\n");
+        world.file(format!("crews/{name}.skilled_crew.yaml"), text);
+    }
+    world.file(
+        "crews/A.md",
+        "---\nname: a\ndescription: Use when: asked.\n---\nx\n",
+    );
+    let crews = world.run(&["validate", "crews"]).expect(1);
+    assert_eq!(
+        crews.stdout.matches("crews/A.md:").count(),
+        1,
+        "{}",
+        crews.stdout
+    );
+    assert!(
+        crews.stderr.contains("1 error in 1 of 3 files"),
+        "{}",
+        crews.stderr
+    );
+    // A folder that has only agent files is no empty folder.
+    let only = world.run(&["validate", ".codex"]);
+    assert!(!only.stdout.contains("missing-file"), "{}", only.stdout);
+    // Fixes are applied in a folder too.
+    world.file(
+        ".codex/agents/a.toml",
+        "developer_instrutions = \"Look.\"\n",
+    );
+    world
+        .run(&["validate", ".codex", "--fix", "--unsafe-fixes"])
+        .expect(0);
+    assert_eq!(
+        world.read(".codex/agents/a.toml"),
+        "developer_instructions = \"Look.\"\n"
+    );
+}
+
+/// Line 77 of missions §5: `--dialect` forces.
+#[test]
+fn dialect_decides_how_a_file_is_read() {
+    let world = World::new();
+    let text = "---\nname: a\ndescription: An agent.\npermissionMode: plan\n---\nDo it.\n";
+    world.file("agents/a.md", text);
+    world
+        .run(&["validate", "agents/a.md", "--dialect", "claude"])
+        .expect(0);
+    let other = world.run(&["validate", "agents/a.md", "--dialect", "gemini"]);
+    assert!(
+        other.stdout.contains("`permissionMode`"),
+        "{}",
+        other.stdout
+    );
+    let unknown = world
+        .run(&["validate", "agents/a.md", "--dialect", "claud"])
+        .expect(2);
+    assert!(
+        unknown.stderr.contains("did you mean `--dialect claude`?"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+/// Line 76 of missions §5: a hostile file of each system.
+#[test]
+fn hostile_file_of_each_system_is_shown_safely() {
+    let world = World::new();
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let maps = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
+    let escape = "a\\u001b[2Jb";
+    let front = |keys: &str| format!("---\n{keys}---\n\u{1b}]0;x\u{7}\u{202e}text\n");
+    let bomb = {
+        let mut text = "a0: &a0 [x, x]\n".to_owned();
+        for at in 1..40 {
+            text.push_str(&format!("a{at}: &a{at} [*a{}, *a{}]\n", at - 1, at - 1));
+        }
+        text
+    };
+    let texts: [(&str, Vec<String>); 4] = [
+        (
+            "md",
+            vec![
+                front(&format!("name: \"{escape}\"\ndescription: \"d{escape}\"\n")),
+                front(&format!("{bomb}name: a\ndescription: x\ntools: *a39\n")),
+                front(&format!("name: a\ndescription: x\ntools: {deep}\n")),
+                front("name: a\ndescription: x\nskills: [\"../../etc/passwd\", \"\\e[2J\"]\n"),
+            ],
+        ),
+        (
+            "toml",
+            vec![
+                format!("name = \"{escape}\"\ndeveloper_instructions = \"x\"\n"),
+                format!("tools = {deep}\n"),
+            ],
+        ),
+        (
+            "json",
+            vec![
+                format!("{{\"name\": {deep}, \"members\": {deep}, \"subagents\": {deep}}}"),
+                maps,
+                format!(
+                    "{{\"name\": \"{escape}\", \"members\": [{{\"type\": \"solo\", \"name\": \"{escape}\", \"provider\": \"p\", \"model_id\": \"m\", \"system_prompt\": \"../../../../../etc/passwd.md\", \"skills\": [\"{escape}\"]}}], \"subagents\": [{{\"name\": \"{escape}\", \"root\": \"../../../etc\", \"instructions\": \"@../../../../etc/passwd\"}}]}}"
+                ),
+            ],
+        ),
+        (
+            "yaml",
+            vec![
+                format!("{bomb}agents: *a39\n"),
+                format!("id: \"a\\e[2Jb\"\nagents: {deep}\n"),
+                "id: x\nagents:\n  \"a\\e[2Jb\":\n    instructionsPath: ../../../../etc/passwd\n    skills: [{name: x, folderPath: ../../../../etc}]\n    mcp_servers: [{filePath: /etc/passwd}]\n".to_owned(),
+            ],
+        ),
+    ];
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let secret = passwd.lines().next().unwrap_or("root:x:0").to_owned();
+    for (path, system) in ALL_SYSTEMS.iter().take(8) {
+        let ending = path.rsplit('.').next().unwrap();
+        let (_, hostile) = texts.iter().find(|(known, _)| *known == ending).unwrap();
+        for (at, text) in hostile.iter().enumerate() {
+            world.file(path, text.clone());
+            for arguments in [
+                &["validate", path][..],
+                &["validate", ".", "--format", "concise"],
+                &["agent", "list", "--all"],
+                &["agent", "list", "--json"],
+                &["doctor"],
+            ] {
+                let output = world.command(arguments).patience(60).run();
+                assert!(
+                    matches!(output.code, 0 | 1),
+                    "{system} {at} {arguments:?}: {}",
+                    output.stderr
+                );
+                for text in [&output.stdout, &output.stderr] {
+                    let odd = ['\u{1b}', '\u{7}', '\u{202e}'];
+                    assert!(!text.contains(odd), "{system} {at} {arguments:?}: {text:?}");
+                    assert!(
+                        !text.contains(&secret),
+                        "{system} {at} {arguments:?}: {text}"
+                    );
+                }
+            }
+        }
+        std::fs::remove_file(world.path(path)).unwrap();
+    }
+}
+
+/// Lines 17 of audit-seeds §8 and 71 of missions §5: skills that do not exist are findings.
+#[test]
+fn unknown_skills_of_agents_are_findings() {
+    let world = project();
+    world.file(
+        ".planck/teams/dev/TEAM.json",
+        TEAM.replace("[\"rust\"]", "[\"rsut\"]"),
+    );
+    world.file(
+        ".claude/agents/coder.md",
+        "---\nname: coder\ndescription: Codes.\nskills: rust, rusty-nails\n---\nCode.\n",
+    );
+    world.file(
+        ".agents/config.json",
+        r#"{"subagents": [
+  {"name": "cluster", "description": "Looks.", "root": "kube", "skills": ["pods", "pod"]},
+  {"name": "plain", "description": "Looks.", "skills": ["zzzz"]}
+]}"#,
+    );
+    world.skill(
+        ".agents/kube/skills/pods",
+        "name: pods\ndescription: About pods. Use for pods.\n",
+    );
+    let found = world
+        .run(&["validate", ".", "--json", "--select", "agent-skill"])
+        .expect(0)
+        .json();
+    let rows: Vec<String> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            let word = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+            let line = &finding["start"]["line"];
+            let (path, message, help) = (word("path"), word("message"), word("help"));
+            assert_eq!(finding["severity"], "warning");
+            format!("{path}:{line} {message}; {help}")
+        })
+        .collect();
+    let nothing = "no skill of this name exists; list skills with `prowess list`";
+    assert_eq!(
+        rows,
+        [
+            ".agents/config.json:2 unknown skill `pod`; did you mean `pods`?".to_owned(),
+            format!(".agents/config.json:3 unknown skill `zzzz`; {nothing}"),
+            format!(".claude/agents/coder.md:4 unknown skill `rusty-nails`; {nothing}"),
+            ".planck/teams/dev/TEAM.json:6 unknown skill `rsut`; did you mean `rust`?".to_owned(),
+        ]
+    );
+    let shown = world.run(&["agent", "show", "dev/builder"]).expect(0);
+    assert!(
+        shown
+            .stderr
+            .contains("unknown skill `rsut`; did you mean `rust`?"),
+        "{}",
+        shown.stderr
+    );
+    let other = world.run(&["agent", "show", "dev/orchestrator"]).expect(0);
+    assert!(!other.stderr.contains("rsut"), "{}", other.stderr);
+    let json = world
+        .run(&["agent", "show", "plain", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["findings"][1]["rule"], "agent-skill", "{json}");
+    let doctor = world.run(&["doctor"]).stdout;
+    assert!(doctor.contains("unknown skill `rsut`"), "{doctor}");
+    // A file of another project: its skills are not known here.
+    world.file(
+        "../other/.claude/agents/x.md",
+        "---\nname: x\ndescription: X.\nskills: theirs\n---\nX.\n",
+    );
+    let other = world.run(&["validate", "../other"]).expect(0);
+    assert!(!other.stdout.contains("theirs"), "{}", other.stdout);
+}
+
+/// `tool list --agent` shows what a session of the agent begins with.
+#[test]
+fn tools_of_an_agent_are_listed() {
+    let world = project();
+    let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Grep\n---\nMine.\n";
+    world.file("~/.claude/agents/mine.md", text);
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let listed = world.run(arguments).expect(0).json();
+        let tools = listed["tools"].as_array().unwrap().iter();
+        tools
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mine = names(&["tool", "list", "--agent", "mine", "--json"]);
+    assert_eq!(
+        mine,
+        [
+            "search_skills",
+            "load_skill",
+            "unload_skill",
+            "load_skill_resource",
+            "read",
+            "grep"
+        ]
+    );
+    let explore = names(&["tool", "list", "--agent", "Explore", "--json"]);
+    assert!(
+        explore.contains(&"read".to_owned()) && !explore.contains(&"write".to_owned()),
+        "{explore:?}"
+    );
+    let refused = world.run(&["tool", "list", "--agent", "dev"]).expect(3);
+    assert!(
+        refused.stderr.contains("prowess trust"),
+        "{}",
+        refused.stderr
+    );
+    let unknown = world.run(&["tool", "list", "--agent", "mien"]).expect(2);
+    assert!(
+        unknown.stderr.contains("did you mean `mine`?"),
+        "{}",
+        unknown.stderr
     );
 }

@@ -232,3 +232,20 @@ fn other_commands_stop_at_a_broken_configuration() {
         );
     }
 }
+
+/// Without skills on disk, no cache is written.
+#[test]
+fn cache_without_skills_is_no_problem() {
+    let world = World::new();
+    let output = world.run(&["doctor", "--json"]).json();
+    let checks = output["checks"].as_array().unwrap();
+    let cache = checks
+        .iter()
+        .find(|check| check["area"] == "cache")
+        .unwrap();
+    assert_eq!(cache["state"], "ok", "{cache}");
+    assert!(
+        cache["text"].as_str().unwrap().ends_with("not created yet"),
+        "{cache}"
+    );
+}

@@ -115,6 +115,37 @@ fn every_help_command_prints_the_same_text() {
     }
 }
 
+/// `help` takes subcommands, and names the nearest one.
+#[test]
+fn help_of_a_subcommand() {
+    let world = World::new();
+    for command in [["agent", "run"], ["session", "resume"], ["mcp", "trust"]] {
+        let [above, name] = command;
+        let output = world.run(&["help", above, name]).expect(0);
+        let flagged = world.run(&[above, name, "--help"]);
+        assert_eq!(flagged.snapshot(), output.snapshot(), "{command:?}");
+    }
+    let wrong = world.run(&["help", "agent", "rnu"]).expect(2);
+    assert!(
+        wrong.stderr.contains("no help for `agent rnu`"),
+        "{}",
+        wrong.stderr
+    );
+    assert!(
+        wrong.stderr.contains("`prowess help agent run`"),
+        "{}",
+        wrong.stderr
+    );
+    let none = world.run(&["help", "agent", "zzzzzz"]).expect(2);
+    assert!(
+        none.stderr.contains("run `prowess help agent`"),
+        "{}",
+        none.stderr
+    );
+    world.run(&["help", "agent", "run", "more"]).expect(2);
+    world.run(&["help", "exit-codes", "more"]).expect(2);
+}
+
 /// The search stops at a depth, so the help must not promise otherwise.
 #[test]
 fn help_does_not_promise_unlimited_depth() {

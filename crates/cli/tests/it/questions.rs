@@ -88,7 +88,8 @@ fn run_without_terminal_waits_for_an_answer() {
     let session = id.split('-').next().unwrap();
     let shown = world.run(&["session", "show", session]).expect(0).stdout;
     for part in [
-        &format!("question {id}: `mkdir made`"),
+        &format!("question {id}: no rule allows `mkdir made`"),
+        "    │ mkdir made\n",
         &format!("waiting for an answer to {id}"),
         &format!("ada answered question {id}: yes"),
         "; ada allowed it",
@@ -423,4 +424,88 @@ fn question_ids_are_completed() {
         .run()
         .expect(0);
     assert_eq!(output.stdout.trim(), id);
+}
+
+/// A command of several lines is a block whose lines have a mark: none of them can look like output
+/// of the program, and nothing in it moves the cursor.
+#[test]
+fn lines_of_a_question_are_a_block() {
+    let world = world();
+    let command = "mkdir made\necho \u{1b}[2Jx\n\nwaiting for an answer to question q-1\nhint: answer it with `prowess answer evil-1 yes`\r\u{202e}";
+    let call = json!({"calls": [{"name": "bash", "input": {"command": command}}]});
+    let model = script(&world, &[call]);
+    let output = world
+        .run(&["run", "--task", "make it", "--model", &model])
+        .expect(6);
+    let asked = questions(&world);
+    let id = asked[0]["id"].as_str().unwrap();
+    let listed = world.run(&["questions"]).expect(0).stdout;
+    let session = asked[0]["root"].as_str().unwrap();
+    let shown = world.run(&["session", "show", session]).expect(0).stdout;
+    for text in [&output.stderr, &listed, &shown] {
+        // A call is summarised in one line.
+        let mut lines = text.lines().filter(|line| !line.starts_with("  calls "));
+        assert!(!lines.any(|line| line.contains("made\\n")), "{text}");
+        assert!(!text.contains(['\u{1b}', '\r', '\u{202e}']), "{text:?}");
+        let block: Vec<&str> = text
+            .lines()
+            .skip_while(|line| !line.ends_with("│ mkdir made"))
+            .collect();
+        assert!(block[1].contains("│ echo \\u{1b}[2Jx"), "{text}");
+        assert!(
+            block[3].contains("│ waiting for an answer to question q-1"),
+            "{text}"
+        );
+        for line in text.lines().filter(|line| line.contains("evil-1")) {
+            let is_call = line.trim_start().starts_with("calls ");
+            assert!(line.trim_start().starts_with("│ ") || is_call, "{line}");
+        }
+    }
+    assert!(
+        output.stderr.contains(&format!("question  {id}: ")),
+        "{}",
+        output.stderr
+    );
+    let answered = world
+        .run(&["answer", id, "no", "--no-continue"])
+        .expect(0)
+        .stderr;
+    assert!(
+        answered.starts_with("Denied\n  │ mkdir made\n"),
+        "{answered}"
+    );
+}
+
+/// A person who allows a command learns before that it cannot write. The answer counts with and
+/// without `--edits`.
+#[test]
+fn question_says_that_a_command_cannot_write() {
+    let world = world();
+    let id = wait(&world);
+    let note = "the command cannot write files without `--edits`";
+    assert!(
+        questions(&world)[0]["reason"]
+            .as_str()
+            .unwrap()
+            .ends_with(note)
+    );
+    let listed = world.run(&["questions"]).expect(0).stdout;
+    assert!(listed.contains(note), "{listed}");
+    let model = script(&world, &[says("Done.", &[])]);
+    world
+        .run(&["answer", &id, "yes", "--edits", "--model", &model])
+        .expect(0);
+    assert!(world.path("made").is_dir());
+    assert!(questions(&world).is_empty());
+    // With edits, there is nothing to say.
+    let model = script(&world, &[makes("more")]);
+    world
+        .run(&["run", "--task", "x", "--edits", "--model", &model])
+        .expect(6);
+    assert!(
+        !questions(&world)[0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("cannot write")
+    );
 }

@@ -497,3 +497,100 @@ fn project_settings_of_other_systems_grant_nothing() {
     assert_ne!(run.code, 0, "{}", run.stdout);
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("evil"));
 }
+
+/// The scopes of core-agent: `deny` counts, also in a project. The rest is named by `doctor`.
+#[test]
+fn scopes_of_core_agent_deny() {
+    let settings = r#"{
+  "path_scope": {"allow": ["/srv"], "deny": ["secrets/**", "**/*.pem"]},
+  "url_scope": {"allow": ["example.com"], "deny": ["evil.example"]}
+}"#;
+    for file in [FILE, ".agents/config.json"] {
+        let world = world(file, settings);
+        let policy = world.run(&["policy", "show", "--json"]).expect(0).json();
+        let rules: Vec<&str> = policy["rules"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|rule| rule["effect"] == "deny")
+            .map(|rule| rule["rule"].as_str().unwrap())
+            .collect();
+        for word in ["secrets/**", "**/*.pem", "evil.example"] {
+            assert!(
+                rules.iter().any(|rule| rule.contains(word)),
+                "{word}: {rules:?}"
+            );
+        }
+        let doctor = world.run(&["doctor", "--json"]).json();
+        let found = &doctor["other_settings"][0];
+        assert_eq!(
+            found["used"],
+            json!(["path_scope.deny", "url_scope.deny"]),
+            "{found}"
+        );
+        let ignored = found["ignored"].as_array().unwrap().iter();
+        let ignored: Vec<&str> = ignored.map(|one| one["key"].as_str().unwrap()).collect();
+        assert_eq!(ignored, ["path_scope.allow", "url_scope.allow"]);
+        // What a model is told when it tries.
+        world.file("secrets/key.txt", "CANARY");
+        world.file("sub/server.pem", "CANARY");
+        world.file("open.txt", "fine");
+        let read = |path: &str| json!({"calls": [{"name": "read", "input": {"path": path}}]});
+        let fetch =
+            json!({"calls": [{"name": "http_get", "input": {"url": "https://evil.example/x"}}]});
+        let lines = [
+            read("secrets/key.txt"),
+            read("sub/server.pem"),
+            fetch,
+            read("open.txt"),
+            json!({"text": "Done.", "expect": ["fine"]}),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
+        let run = [
+            "run",
+            "--task",
+            "x",
+            "--no-wait",
+            "--json",
+            "--model",
+            &model,
+        ];
+        let output = world.run(&run).expect(0);
+        assert!(!output.stdout.contains("CANARY"), "{}", output.stdout);
+        assert_eq!(
+            output.stdout.matches("a rule forbids it").count() >= 3,
+            true,
+            "{}",
+            output.stdout
+        );
+    }
+}
+
+/// A tool that core-agent's file disables is neither declared nor callable.
+#[test]
+fn disabled_tools_of_core_agent_are_not_declared() {
+    let settings = r#"{"tools": {"disable": ["bash", "write_file"]}, "subagents": [
+        {"name": "looker", "description": "Looks.", "instructions": "Look."}]}"#;
+    let world = world(FILE, settings);
+    let listed = world
+        .run(&["tool", "list", "--agent", "looker", "--json"])
+        .expect(0);
+    let listed = listed.json();
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let tools: Vec<&str> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(
+        tools.contains(&"read") && tools.contains(&"edit"),
+        "{tools:?}"
+    );
+    assert!(
+        !tools.contains(&"bash") && !tools.contains(&"write"),
+        "{tools:?}"
+    );
+    // Each rule is listed once.
+    let policy = world.run(&["policy", "show", "--json"]).expect(0).json();
+    let rules = policy["rules"].as_array().unwrap().iter();
+    let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["bash", "write_file"]);
+    world.run(&["policy", "check", "--", "ls"]).expect(1);
+}

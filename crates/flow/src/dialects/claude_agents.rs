@@ -93,10 +93,9 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
         Some(mode) => mode.trim().eq_ignore_ascii_case("plan"),
         None => has("permissionMode"),
     };
-    agent.preload = reader
-        .names(&entries, "skills")
-        .map(bare)
-        .unwrap_or_default();
+    let skills = reader.names(&entries, "skills").unwrap_or_default();
+    agent.skill_names.clone_from(&skills);
+    agent.preload = bare(skills);
     let is_empty = agent.tools.only.as_deref() == Some(&[]) && agent.calls == Selection::none();
     let entry = find(&entries, "tools").filter(|entry| entry.value.entries().is_none());
     if let Some(entry) = entry.filter(|_| is_empty) {

@@ -148,6 +148,9 @@ fn read_agent(reader: &mut FileReader<'_>, node: &Node) -> Option<AgentDef> {
     ] {
         // Absent: what the parent has. A list: only these. An empty list: none.
         if let Some(names) = reader.names(entries, key) {
+            if key == "skills" {
+                agent.skill_names.clone_from(&names);
+            }
             *selection = Selection::these(bare(names));
         }
     }
@@ -244,15 +247,13 @@ fn with_includes(
         let Some(inner) = reader.resolve_in(folder, file, span) else {
             continue;
         };
-        let is_inner = reader.exists(inner.as_str());
         let outer = folder.rsplit_once('/').map_or("", |(outer, _)| outer);
-        let path = if is_inner || folder.is_empty() {
-            Some(inner)
-        } else {
-            reader.resolve_in(outer, file, span)
-        };
-        let read = path.and_then(|path| Some((reader.open(&path, span)?, path)));
-        let Some((text, path)) = read else {
+        let is_outer = !folder.is_empty() && !reader.exists(inner.as_str());
+        let outer = is_outer.then(|| reader.resolve_in(outer, file, span));
+        let outer = outer.flatten().filter(|path| reader.exists(path.as_str()));
+        // What does not exist is reported where it belongs.
+        let path = outer.unwrap_or(inner);
+        let Some(text) = reader.open(&path, span) else {
             continue;
         };
         first.get_or_insert_with(|| path.as_str().into());

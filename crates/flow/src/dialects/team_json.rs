@@ -178,6 +178,7 @@ fn read_member(reader: &mut FileReader<'_>, node: &Node) -> Option<Member> {
     }
     agent.tools = Selection::these(bare(tools));
     if let Some(skills) = reader.names(entries, "skills") {
+        agent.skill_names.clone_from(&skills);
         agent.skills = Selection::these(bare(skills));
     }
     agent.ignored = reader.ignore(entries, &IGNORED);

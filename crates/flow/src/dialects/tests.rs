@@ -552,6 +552,14 @@ fn included_instructions_are_read() {
         findings(&file),
         ["agent-path at 3: files include each other too deeply"]
     );
+    // A missing file is named where it belongs.
+    let text = "{\"subagents\": [{\"name\": \"own\", \"root\": \"../cluster\"}]}";
+    let files = self::files([("cluster/AGENTS.md", "@include SOUL.md\nMore.\n")]);
+    let file = read_with(".agents/config.json", text, &files);
+    assert_eq!(
+        findings(&file),
+        ["agent-path at 1: `cluster/SOUL.md` does not exist"]
+    );
 }
 
 #[test]
@@ -620,10 +628,13 @@ fn hostile_files_are_refused_with_a_finding() {
 struct PageExample {
     is_bad: bool,
     file: String,
+    /// All skills, if the example says which there are.
+    skills: Option<String>,
     text: String,
 }
 
-/// Returns the examples of a page: fenced blocks with `bad` or `good` and `file=PATH`.
+/// Returns the examples of a page: fenced blocks with `bad` or `good`, `file=PATH` and perhaps
+/// `skills=NAME`.
 fn page_examples(page: &str) -> Vec<PageExample> {
     let mut lines = page.lines();
     let mut examples = Vec::new();
@@ -640,7 +651,9 @@ fn page_examples(page: &str) -> Vec<PageExample> {
             other => panic!("{other}"),
         };
         let file = words.find_map(|word| word.strip_prefix("file="));
+        let skills = words.find_map(|word| word.strip_prefix("skills="));
         examples.push(PageExample {
+            skills: skills.map(str::to_owned),
             is_bad,
             file: file.unwrap().to_owned(),
             text,
@@ -684,10 +697,17 @@ fn examples_of_agent_rule_pages_hold() {
                 &Files::default(),
             );
             let reports = file.reports.iter();
-            let found: Vec<&str> = reports
+            let mut found: Vec<&str> = reports
                 .flat_map(|report| &report.diagnostics)
                 .map(|finding| finding.rule)
                 .collect();
+            if let Some(skill) = &example.skills {
+                let names = file.agents.iter().flat_map(|agent| &agent.skill_names);
+                let unknown = names.filter(|(name, _)| **name != **skill);
+                let unknown =
+                    unknown.map(|(name, span)| crate::unknown_skill(name, *span, Some(skill)).rule);
+                found.extend(unknown);
+            }
             if example.is_bad {
                 assert!(found.contains(&rule.id), "{}: {found:?}", rule.id);
             } else {

@@ -101,6 +101,7 @@ macro_rules! agent_rule {
 mod agent_key;
 mod agent_name;
 mod agent_path;
+mod agent_skill;
 mod agent_syntax;
 mod agent_team;
 mod agent_tool;
@@ -264,6 +265,7 @@ pub static RULES: &[LintRule] = &[
     agent_key::RULE,
     agent_value::RULE,
     agent_tool::RULE,
+    agent_skill::RULE,
     agent_path::RULE,
     agent_unsupported::RULE,
     agent_team::RULE,

@@ -137,6 +137,11 @@ impl Link {
         }
     }
 
+    /// Returns the name of the server in rules that allow.
+    pub(crate) fn rule_name(&self) -> String {
+        self.server.rule_name()
+    }
+
     /// Returns the local name of the server.
     pub(crate) fn name(&self) -> &str {
         &self.server.name

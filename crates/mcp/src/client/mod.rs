@@ -168,6 +168,12 @@ impl Client {
         })
     }
 
+    /// Returns the tools of the servers, for each server in the order in which they were given.
+    pub fn tools_by_server(&self) -> impl Iterator<Item = Vec<Arc<dyn Tool>>> {
+        let offers = self.offers.iter().map(|offer| &offer.tools);
+        offers.map(|tools| tools.iter().map(|tool| Arc::clone(tool) as _).collect())
+    }
+
     /// Returns the tools of all servers.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.offers.iter().flat_map(|offer| &offer.tools);
@@ -182,9 +188,11 @@ impl Client {
         self.add_skills_of(registry, &|_| true);
     }
 
-    /// Adds the skills of the servers whose names satisfy `wanted`, like [`Self::add_skills`].
-    pub fn add_skills_of(&self, registry: &Registry, wanted: &dyn Fn(&str) -> bool) {
-        let is_wanted = |(offer, _): &(&Offer, &Arc<ServerSkills>)| wanted(offer.link.name());
+    /// Adds the skills of the servers whose positions satisfy `wanted`, like [`Self::add_skills`].
+    pub fn add_skills_of(&self, registry: &Registry, wanted: &dyn Fn(usize) -> bool) {
+        let position = |offer: &Offer| self.offers.iter().position(|it| std::ptr::eq(it, offer));
+        let is_wanted =
+            |(offer, _): &(&Offer, &Arc<ServerSkills>)| position(offer).is_some_and(wanted);
         for (offer, skills) in self.with_skills().filter(is_wanted) {
             registry.add_source(Arc::clone(skills) as Arc<dyn SkillSource>);
             let (skills, registry) = (Arc::downgrade(skills), registry.clone());

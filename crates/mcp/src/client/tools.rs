@@ -54,6 +54,8 @@ pub(crate) struct RemoteTool {
     link: Arc<Link>,
     /// Name for models: `mcp__server__tool`.
     name: Box<str>,
+    /// Name in rules that allow.
+    rule_name: Box<str>,
     /// Name on the server.
     own: Box<str>,
     description: Box<str>,
@@ -150,9 +152,11 @@ impl RemoteTool {
             MAX_DESCRIPTION,
         );
         let description = format!("{text}\n(Provided by the MCP server `{}`.)", link.name());
+        let rule_name = format!("mcp__{}__{own}", link.rule_name());
         Ok(Self {
             link: Arc::clone(link),
             name: name.into(),
+            rule_name: rule_name.into(),
             own: tool.name.as_ref().into(),
             description: description.trim_start().into(),
             schema,
@@ -208,14 +212,22 @@ impl Tool for RemoteTool {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
+        // A rule that allows a server is not about the server of the same name that an agent has.
+        let plain = [&*self.name];
+        let also = if self.rule_name == self.name {
+            &[][..]
+        } else {
+            &plain
+        };
         let action = GateAction::Tool {
-            name: &self.name,
+            name: &self.rule_name,
+            also,
             arguments: &arguments,
         };
         // The user must see everything that is approved.
         let input_text = input.to_string();
         let shown = sanitize::line(&input_text);
-        let what = format!("Calling {}", self.name);
+        let what = format!("Calling {}", self.rule_name);
         tool_context.permit(loaded, &action, &what, &format!("{what}: {shown}"))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());
         params.arguments = input.as_object().cloned();

@@ -84,6 +84,7 @@ impl Hostile {
             timeout: None,
             on_demand: false,
             in_skills: false,
+            agent: None,
         }
     }
 
@@ -158,6 +159,7 @@ fn web(port: u16, token: &str) -> McpServer {
         timeout: Some(5),
         on_demand: false,
         in_skills: false,
+        agent: None,
     }
 }
 
@@ -670,6 +672,7 @@ fn programs_do_not_inherit_our_environment() {
         timeout: None,
         on_demand: false,
         in_skills: false,
+        agent: None,
     };
     // Cargo sets this variable for every test, like a shell that sets a key.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());

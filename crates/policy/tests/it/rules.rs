@@ -688,6 +688,7 @@ fn mcp_tools_and_arguments() {
         gate.decide(
             &GateAction::Tool {
                 name,
+                also: &[],
                 arguments: &[],
             },
             &Actor::default(),
@@ -702,6 +703,7 @@ fn mcp_tools_and_arguments() {
         gate.decide(
             &GateAction::Tool {
                 name: "Agent",
+                also: &[],
                 arguments,
             },
             &Actor::default(),

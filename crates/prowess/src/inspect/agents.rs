@@ -16,15 +16,15 @@ use super::servers::{project_programs, server, server_command, server_settings};
 /// Returns the document of all agents: `prowess.agents/1`.
 pub fn agents<'e>(
     entries: impl IntoIterator<Item = (&'e RosterEntry, Option<&'e AgentTrust>)>,
-    reports: &[FileReport],
+    reports: &[&FileReport],
 ) -> Value {
     let entries = entries.into_iter();
     let agents: Vec<Value> = entries.map(|(entry, trust)| listed(entry, trust)).collect();
-    json!({ "schema": "prowess.agents/1", "agents": agents, "findings": findings(reports) })
+    json!({ "schema": "prowess.agents/1", "agents": agents, "findings": findings(reports.iter().copied()) })
 }
 
 /// Returns the document of one agent: `prowess.agent/1`.
-pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Value {
+pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>, reports: &[&FileReport]) -> Value {
     let mut document = Map::new();
     document.insert("schema".to_owned(), "prowess.agent/1".into());
     if let Value::Object(head) = listed(entry, trust) {
@@ -64,6 +64,7 @@ pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>) -> Value {
         document.insert("prompt_file".to_owned(), json!(source));
         document.insert("prompt".to_owned(), json!(agent.prompt));
     }
+    document.insert("findings".to_owned(), findings(reports.iter().copied()));
     Value::Object(document)
 }
 
@@ -316,7 +317,7 @@ fn limits(agent: &AgentDef) -> Value {
 }
 
 /// Returns findings in the format of `validate --format json`.
-pub(super) fn findings(reports: &[FileReport]) -> Value {
+pub(super) fn findings<'r>(reports: impl IntoIterator<Item = &'r FileReport>) -> Value {
     let mut findings = Vec::new();
     for report in reports {
         let lines = LineIndex::new(report.text());

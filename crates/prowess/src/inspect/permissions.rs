@@ -26,8 +26,8 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
 /// Returns the rules as a document: those in effect, and those that are invalid.
 pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
     let listed: Vec<Value> = rules
-        .all()
-        .iter()
+        .written()
+        .into_iter()
         .map(|placed| {
             json!({
                 "effect": placed.effect.as_str(),

@@ -1,12 +1,14 @@
 //! Reads, checks and fixes agent files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use prowess_catalog::Catalog;
 use prowess_diag::{Diagnostic, FileReport, fix};
-use prowess_flow::{AgentFile, Dialect};
+use prowess_flow::{AgentFile, AgentScope, Dialect};
 use prowess_lint::LintRuleSet;
 use prowess_lint::rules::{self, RULES};
-use prowess_registry::{read_agent_file, read_agent_text, repository};
+use prowess_registry::{Place, agent_places, read_agent_file, read_agent_text, repository};
 use prowess_spec::ReadFault;
 
 use crate::validate::job::ValidationJob;
@@ -15,29 +17,23 @@ use crate::validate::missions::MissionTarget;
 /// Maximum number of rounds of fixes. A fix may reveal another finding.
 const MAX_ROUNDS: usize = 8;
 
-/// Folders of a project in which systems keep agents.
-const MARKERS: [&str; 9] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".config",
-    ".copilot",
-    ".gemini",
-    ".github",
-    ".opencode",
-    ".planck",
-];
-
 /// Returns `true` if a path is that of an agent or mission file, such as `.claude/agents/a.md`,
 /// `TEAM.json` or `missions.hcl`.
 pub fn is_agent_file(path: &Path) -> bool {
-    AgentTarget::new(path).is_some() || MissionTarget::new(path).is_some()
+    AgentTarget::new(path, None).is_some() || MissionTarget::new(path).is_some()
 }
 
 /// Reads the agent file at a path. Returns `None` if the path is not that of an agent file, or if it
 /// cannot be read.
 pub fn read_agent_file_at(path: &Path) -> Option<AgentFile> {
-    AgentTarget::new(path)?.read().ok()
+    AgentTarget::new(path, None)?.read().ok()
+}
+
+/// Returns `true` for the name of a hidden folder in which a system keeps agents, such as `.claude`.
+fn is_marker(name: &str) -> bool {
+    let scopes = [AgentScope::Project, AgentScope::User];
+    let mut places = scopes.into_iter().flat_map(agent_places);
+    name.starts_with('.') && places.any(|place| place.split('/').next() == Some(name))
 }
 
 /// An agent file at a path.
@@ -47,13 +43,24 @@ pub(super) struct AgentTarget {
     /// The path below it.
     path: String,
     dialect: Dialect,
+    /// All skills that its agents can name, if they are known.
+    skills: Option<KnownSkills>,
+}
+
+/// The skills that agents can name.
+#[derive(Clone, Debug)]
+pub struct KnownSkills {
+    /// The skills.
+    pub catalog: Arc<Catalog>,
+    /// The place from which they are visible.
+    pub place: Place,
 }
 
 impl AgentTarget {
-    /// Returns `None` if a path is not that of an agent file.
-    pub(super) fn new(path: &Path) -> Option<Self> {
+    /// Returns `None` if a path is not that of an agent file. With a dialect, any file is one.
+    pub(super) fn new(path: &Path, dialect: Option<Dialect>) -> Option<Self> {
         let given = path.is_file().then(|| std::path::absolute(path).ok())??;
-        let dialect = Dialect::of(given.to_str()?)?;
+        let dialect = dialect.or_else(|| Dialect::of(given.to_str()?))?;
         let path = given
             .parent()?
             .canonicalize()
@@ -63,7 +70,7 @@ impl AgentTarget {
         // Without a repository, the folder that contains `.claude` and the like is the project.
         let marker = |folder: &&Path| {
             let name = folder.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| MARKERS.contains(&name))
+            name.is_some_and(is_marker)
         };
         let root = repository(folder).or_else(|| {
             let hidden = folder.ancestors().find(marker)?;
@@ -75,18 +82,52 @@ impl AgentTarget {
             root,
             path,
             dialect,
+            skills: None,
         })
     }
 
-    pub(super) fn read(&self) -> Result<AgentFile, ReadFault> {
+    /// Returns `true` if a file of this name may be an agent file, in some folder.
+    pub(super) fn may_be(name: &[u8]) -> bool {
+        let endings: [&[u8]; 6] = [b".md", b".toml", b".yaml", b".yml", b".json", b".hcl"];
+        endings.iter().any(|ending| name.ends_with(ending))
+    }
+
+    fn read(&self) -> Result<AgentFile, ReadFault> {
         read_agent_file(&self.root, &self.path, self.dialect)
+    }
+
+    /// Reads the file, and checks the skills that it names if `known` returns all skills of the
+    /// project.
+    pub(super) fn read_with(
+        &mut self,
+        known: impl FnOnce(&Path) -> Option<KnownSkills>,
+    ) -> Result<AgentFile, ReadFault> {
+        let mut file = self.read()?;
+        if file
+            .agents
+            .iter()
+            .any(|agent| !agent.skill_names.is_empty())
+        {
+            self.skills = known(&self.root);
+        }
+        self.check_skills(&mut file);
+        Ok(file)
+    }
+
+    fn check_skills(&self, file: &mut AgentFile) {
+        if let Some(KnownSkills { catalog, place }) = &self.skills {
+            prowess_tools::check_skills(file, catalog, place);
+        }
     }
 
     /// Returns the findings about another text of the file.
     pub(super) fn read_text(&self, bytes: &[u8]) -> Vec<FileReport> {
-        read_agent_text(&self.root, &self.path, self.dialect, bytes)
-            .map(|file| file.reports)
-            .unwrap_or_default()
+        let read = read_agent_text(&self.root, &self.path, self.dialect, bytes);
+        let Ok(mut file) = read else {
+            return Vec::new();
+        };
+        self.check_skills(&mut file);
+        file.reports
     }
 
     /// Applies the rules of a job to the findings of reports: which of them are reported, and how

@@ -1,17 +1,19 @@
 //! Reads, checks and fixes packages.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
+use prowess_flow::Dialect;
 use prowess_flow::mission::MissionSettings;
 use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
-use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk_within};
+use prowess_registry::{FoundSkill, ScanNotice, Visit, WalkOptions, read_path, visit_all};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
-use crate::validate::agents::{self, AgentTarget};
+use crate::validate::agents::{self, AgentTarget, KnownSkills};
 use crate::validate::missions::MissionTarget;
 use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 
@@ -22,6 +24,11 @@ const MAX_FOLDERS: usize = 2_000_000;
 /// Maximum depth of folders below a path that is checked completely. Each level keeps a folder
 /// open.
 pub(super) const MAX_DEPTH: usize = 128;
+
+/// Maximum number of agent and mission files below the paths.
+const MAX_AGENT_FILES: usize = 10_000;
+/// Maximum number of files below the paths that may be such a file.
+const MAX_CANDIDATES: usize = 100_000;
 
 /// Handling of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +52,8 @@ pub struct ValidationJob {
     pub least: Applicability,
     /// Searches folders at any depth. If `false`, only as deep as the catalogue.
     pub deep: bool,
+    /// The system whose agent files the paths are, if they are files. If `None`, their paths decide.
+    pub dialect: Option<Dialect>,
 }
 
 /// Presents results. Called from several threads.
@@ -83,11 +92,16 @@ pub trait Presenter: Sync {
         Vec::new()
     }
 
+    /// Returns all skills that agents of a project, at `root`, can name. `None` if they are not known.
+    fn skills(&self, _root: &Path) -> Option<KnownSkills> {
+        None
+    }
+
     /// Called after each skill.
     fn step(&self) {}
 }
 
-/// Checks every skill at or below the paths. The outcome is deterministic, including its order.
+/// Checks every skill, agent file and mission file at or below the paths. The outcome is deterministic, including its order.
 pub fn run<S: Presenter>(
     job: &ValidationJob,
     paths: Vec<PathBuf>,
@@ -101,6 +115,7 @@ pub fn run<S: Presenter>(
         job,
         presenter,
         places,
+        named: Mutex::default(),
         outcome: Mutex::default(),
     };
     let notices = run.walk(paths);
@@ -168,6 +183,7 @@ pub fn check_text<S: Presenter>(
         job,
         presenter,
         places: Vec::new(),
+        named: Mutex::default(),
         outcome: Mutex::default(),
     };
     if job.action == ValidationAction::Diff {
@@ -189,6 +205,8 @@ struct Run<'a, S: Presenter> {
     presenter: &'a S,
     /// The canonical paths of the job. Nothing outside them is written.
     places: Vec<PathBuf>,
+    /// Files with findings that agent files name.
+    named: Mutex<BTreeSet<PathBuf>>,
     outcome: Mutex<ValidationOutcome<S::Finding>>,
 }
 
@@ -196,10 +214,11 @@ impl<S: Presenter> Run<'_, S> {
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<ScanNotice> {
         let mut folders = Vec::new();
         for path in paths {
-            if let Some(target) = AgentTarget::new(&path) {
-                self.check_agents(&path, &target);
+            if let Some(target) = AgentTarget::new(&path, self.job.dialect) {
+                self.check_agents(&path, target);
             } else if let Some(target) = MissionTarget::new(&path) {
-                self.check_mission(&path, &target);
+                let report = self.with_mission_settings(|settings| target.read(None, settings));
+                self.check_mission(&path, &target, report);
             } else if !read_path(&path, &mut |found| self.check(found)) {
                 folders.push(path);
             }
@@ -211,14 +230,21 @@ impl<S: Presenter> Run<'_, S> {
         if self.job.deep {
             options.max_depth = MAX_DEPTH;
         }
-        let may_follow = |link: &Path| self.presenter.may_follow(link);
-        let summary = walk_within(&folders, options, &may_follow, &|found| self.check(found));
+        let visitor = Visitor {
+            run: self,
+            files: Mutex::default(),
+        };
+        let mut summary = visit_all(&folders, options, &visitor);
+        let files = visitor.files.into_inner();
+        let by_root = self.check_files(&folders, files.unwrap_or_else(PoisonError::into_inner));
+        summary.notices.extend(by_root.notices);
         for notice in &summary.notices {
             if let ScanNotice::Unreadable { path, reason } = notice {
                 self.unread(path, &ReadFault::Unreadable(reason.clone()));
             }
         }
-        for (folder, &skills) in folders.iter().zip(&summary.by_root) {
+        let found = summary.by_root.iter().zip(&by_root.files);
+        for (folder, (&skills, &files)) in folders.iter().zip(found) {
             // If a part of the folder was skipped, it may contain a skill.
             let is_cut = |notice: &ScanNotice| match notice {
                 ScanNotice::Unreadable { path, .. } | ScanNotice::TooDeep { path } => {
@@ -231,12 +257,66 @@ impl<S: Presenter> Run<'_, S> {
                 | ScanNotice::Reserved { .. }
                 | ScanNotice::Outside { .. } => false,
             };
-            let is_missing = skills == 0 && !self.presenter.may_be_empty(folder);
+            let is_missing = skills == 0 && files == 0 && !self.presenter.may_be_empty(folder);
             if is_missing && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
             }
         }
         summary.notices
+    }
+
+    /// Checks the agent and mission files that a walk found, each once.
+    fn check_files(&self, folders: &[PathBuf], mut found: Vec<(usize, PathBuf)>) -> WalkedFiles {
+        let mut walked = WalkedFiles {
+            files: vec![0; folders.len()],
+            notices: Vec::new(),
+        };
+        let too_many = |root: usize, limit: usize| ScanNotice::TooManyEntries {
+            root: folders.get(root).cloned().unwrap_or_default(),
+            limit,
+        };
+        if let Some((root, _)) = found.get(MAX_CANDIDATES - 1) {
+            walked.notices.push(too_many(*root, MAX_CANDIDATES));
+        }
+        found.sort_by(|(_, one), (_, other)| one.cmp(other));
+        let mut seen = BTreeSet::new();
+        let mut missions: BTreeMap<PathBuf, Vec<(PathBuf, MissionTarget)>> = BTreeMap::new();
+        for (root, path) in found {
+            // A link may lead to a file that was checked already.
+            let Ok(real) = path.canonicalize() else {
+                continue;
+            };
+            let agents = AgentTarget::new(&path, None);
+            let mission = MissionTarget::new(&path).filter(MissionTarget::is_mission);
+            if agents.is_none() && mission.is_none() || !seen.insert(real) {
+                continue;
+            }
+            if seen.len() > MAX_AGENT_FILES {
+                walked.notices.push(too_many(root, MAX_AGENT_FILES));
+                break;
+            }
+            if let Some(files) = walked.files.get_mut(root) {
+                *files += 1;
+            }
+            match (agents, mission) {
+                (Some(target), _) => self.check_agents(&path, target),
+                (None, Some(target)) => {
+                    let project: &mut Vec<_> = missions.entry(target.root.clone()).or_default();
+                    project.push((path, target));
+                }
+                (None, None) => {}
+            }
+        }
+        // A project is read once for all its files.
+        for (root, targets) in missions {
+            let reports =
+                self.with_mission_settings(|settings| MissionTarget::read_all(&root, settings));
+            for (path, target) in targets {
+                let report = reports.as_ref().map(|reports| target.own(reports));
+                self.check_mission(&path, &target, report.map_err(Clone::clone));
+            }
+        }
+        walked
     }
 
     /// Reports a folder that is not a skill.
@@ -286,9 +366,9 @@ impl<S: Presenter> Run<'_, S> {
     }
 
     /// Checks an agent file and the files that it names. Only the file itself is fixed.
-    fn check_agents(&self, path: &Path, target: &AgentTarget) {
+    fn check_agents(&self, path: &Path, mut target: AgentTarget) {
         self.lock().agent_files += 1;
-        let read = match target.read() {
+        let read = match target.read_with(|root| self.presenter.skills(root)) {
             Ok(read) => read,
             Err(fault) => return self.unread(path, &fault),
         };
@@ -297,7 +377,15 @@ impl<S: Presenter> Run<'_, S> {
             let file = if is_own {
                 path.to_owned()
             } else {
-                target.root.join(&report.path)
+                let file = target.root.join(&report.path);
+                let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+                // Several agent files may name it.
+                if !named.insert(file.clone()) {
+                    continue;
+                }
+                drop(named);
+                self.lock().agent_files += 1;
+                file
             };
             let fixed = (is_own && self.job.action != ValidationAction::Report)
                 .then(|| target.fixed(self.job, &report))
@@ -311,27 +399,39 @@ impl<S: Presenter> Run<'_, S> {
         self.presenter.step();
     }
 
-    /// Checks a mission file together with its project.
-    fn check_mission(&self, path: &Path, target: &MissionTarget) {
-        self.lock().agent_files += 1;
+    /// Calls `work` with what is known outside of mission files.
+    fn with_mission_settings<T>(&self, work: impl FnOnce(&MissionSettings<'_>) -> T) -> T {
         let plugin = |name: &str| self.presenter.plugin_server(name);
         let library = || self.presenter.skill_names();
-        let settings = MissionSettings {
+        work(&MissionSettings {
             variable: &|_| None,
             plugin: &plugin,
             library: &library,
-        };
+        })
+    }
+
+    /// Records the findings about a mission file, which was checked together with its project.
+    fn check_mission(
+        &self,
+        path: &Path,
+        target: &MissionTarget,
+        report: Result<Option<FileReport>, ReadFault>,
+    ) {
+        self.lock().agent_files += 1;
         let selected = |report: Option<FileReport>| {
             let reports = report.into_iter().collect();
             let selected = AgentTarget::selected(&self.job.rules, reports);
             selected.into_iter().next()
         };
-        let report = match target.read(None, &settings) {
+        let report = match report {
             Ok(report) => selected(report),
             Err(fault) => return self.unread(path, &fault),
         };
         if let Some(report) = report {
-            let read = |text: &str| selected(target.read(Some(text), &settings).ok().flatten());
+            let read = |text: &str| {
+                let read = self.with_mission_settings(|settings| target.read(Some(text), settings));
+                selected(read.ok().flatten())
+            };
             let fixed = (self.job.action != ValidationAction::Report)
                 .then(|| agents::fixed(self.job, &report, &read))
                 .flatten();
@@ -445,6 +545,50 @@ impl<S: Presenter> Run<'_, S> {
     }
 }
 
+/// The agent and mission files of a walk.
+struct WalkedFiles {
+    /// Number of files below each root.
+    files: Vec<usize>,
+    notices: Vec<ScanNotice>,
+}
+
+/// Receives what a walk finds. Skills are checked at once.
+struct Visitor<'r, 'a, S: Presenter> {
+    run: &'r Run<'a, S>,
+    /// Files that may be agent or mission files, with the index of their root.
+    files: Mutex<Vec<(usize, PathBuf)>>,
+}
+
+impl<S: Presenter> Visit for Visitor<'_, '_, S> {
+    fn may_follow(&self, _root: usize, link: &Path) -> bool {
+        self.run.presenter.may_follow(link)
+    }
+
+    /// Only in folders that were named: the folders of visible skills contain skills.
+    fn wants_file(&self, name: &[u8]) -> bool {
+        self.run.job.deep && AgentTarget::may_be(name)
+    }
+
+    fn file(&self, root: usize, path: PathBuf) {
+        let text = path.to_str();
+        let is_wanted = text.is_some_and(|text| {
+            let absolute = std::path::absolute(&path).ok();
+            let text = absolute.as_deref().and_then(Path::to_str).unwrap_or(text);
+            Dialect::of(text).is_some() || text.ends_with(".hcl")
+        });
+        if is_wanted {
+            let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            if files.len() < MAX_CANDIDATES {
+                files.push((root, path));
+            }
+        }
+    }
+
+    fn visit(&self, found: FoundSkill<'_>) {
+        self.run.check(found);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use prowess_lint::LintProfile;
@@ -477,6 +621,7 @@ mod tests {
             action,
             least: Applicability::Safe,
             deep: true,
+            dialect: None,
         }
     }
 

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use prowess_diag::FileReport;
-use prowess_flow::mission::MissionSettings;
-use prowess_registry::{MissionFiles, mission_folder};
+use prowess_flow::mission::{MissionSettings, is_mission_file};
+use prowess_registry::{MissionFiles, mission_folder, read_agent_source};
 use prowess_spec::ReadFault;
 
 /// A mission file at a path.
 pub(super) struct MissionTarget {
     /// The project, without links.
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// The path below it.
     path: String,
 }
@@ -29,6 +29,12 @@ impl MissionTarget {
         Some(Self { root, path })
     }
 
+    /// Returns `true` if the file has blocks of missions: other programs have `.hcl` files too.
+    pub(super) fn is_mission(&self) -> bool {
+        let text = read_agent_source(&self.root, &self.path);
+        text.is_ok_and(|text| is_mission_file(text.as_bytes()))
+    }
+
     /// Checks the file with the others of its project, with another text if one is given. Returns the
     /// findings about the file itself.
     pub(super) fn read(
@@ -42,7 +48,20 @@ impl MissionTarget {
         {
             own.bytes = Ok(text.as_bytes().to_vec());
         }
-        let (_, reports) = files.project(settings)?;
-        Ok(reports.into_iter().find(|report| report.path == self.path))
+        Ok(self.own(&files.project(settings)?.1))
+    }
+
+    /// Returns the findings about all files of a project.
+    pub(super) fn read_all(
+        root: &Path,
+        settings: &MissionSettings<'_>,
+    ) -> Result<Vec<FileReport>, ReadFault> {
+        Ok(MissionFiles::read(root)?.project(settings)?.1)
+    }
+
+    /// Returns the findings about the file itself.
+    pub(super) fn own(&self, reports: &[FileReport]) -> Option<FileReport> {
+        let mut reports = reports.iter();
+        reports.find(|report| report.path == self.path).cloned()
     }
 }

@@ -34,6 +34,7 @@
 //!     action: ValidationAction::Report,
 //!     least: Applicability::Safe,
 //!     deep: true,
+//!     dialect: None,
 //! };
 //! let outcome = run(&job, vec![folder.path().to_owned()], &Rules);
 //! assert_eq!(outcome.skills, 1);
@@ -48,7 +49,7 @@ mod outcome;
 mod targets;
 mod watch;
 
-pub use agents::{is_agent_file, read_agent_file_at};
+pub use agents::{KnownSkills, is_agent_file, read_agent_file_at};
 pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{VisibleRoots, distinct, visible_roots};

@@ -211,6 +211,16 @@ pub trait Visit: Sync {
         true
     }
 
+    /// Returns `true` if a file of this name, which belongs to no skill, is reported to
+    /// [`Visit::file`].
+    fn wants_file(&self, _name: &[u8]) -> bool {
+        false
+    }
+
+    /// Receives the path of a file, or of a link, that belongs to no skill. `root` is the index of
+    /// the walked root.
+    fn file(&self, _root: usize, _path: PathBuf) {}
+
     /// Receives a skill that was read.
     fn visit(&self, found: FoundSkill<'_>);
 }
@@ -230,19 +240,12 @@ pub struct Seen<'a> {
     pub sidecar: Option<FileStamp>,
 }
 
-/// Adapts closures to a visitor that knows no skills.
-struct ClosureVisitor<'v> {
-    visit: &'v (dyn Fn(FoundSkill<'_>) + Sync),
-    may_follow: &'v (dyn Fn(&Path) -> bool + Sync),
-}
+/// Adapts a closure to a visitor that knows no skills.
+struct ClosureVisitor<'v>(&'v (dyn Fn(FoundSkill<'_>) + Sync));
 
 impl Visit for ClosureVisitor<'_> {
-    fn may_follow(&self, _root: usize, link: &Path) -> bool {
-        (self.may_follow)(link)
-    }
-
     fn visit(&self, found: FoundSkill<'_>) {
-        (self.visit)(found);
+        (self.0)(found);
     }
 }
 
@@ -253,18 +256,12 @@ pub fn walk(
     options: WalkOptions,
     visit: &(dyn Fn(FoundSkill<'_>) + Sync),
 ) -> WalkSummary {
-    walk_within(roots, options, &|_| true, visit)
+    visit_all(roots, options, &ClosureVisitor(visit))
 }
 
-/// Like [`walk`], but follows only links that `may_follow` accepts.
-pub fn walk_within(
-    roots: &[PathBuf],
-    options: WalkOptions,
-    may_follow: &(dyn Fn(&Path) -> bool + Sync),
-    visit: &(dyn Fn(FoundSkill<'_>) + Sync),
-) -> WalkSummary {
-    let visitor = ClosureVisitor { visit, may_follow };
-    start(roots, options, &visitor, false)
+/// Like [`walk`], for a visitor.
+pub fn visit_all(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> WalkSummary {
+    start(roots, options, visit, false)
 }
 
 /// Like [`walk`], for a visitor that may already know some skills and that keeps the skills.
@@ -469,6 +466,10 @@ impl Folders<'_> {
             .any(|skipped| skipped.as_bytes() == name.to_bytes())
         {
             return ControlFlow::Continue(());
+        }
+        if entry.file_type != FileType::Directory && self.walker.visit.wants_file(name.to_bytes()) {
+            let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
+            self.walker.visit.file(self.budget.index, path);
         }
         let is_folder = match entry.file_type {
             FileType::Directory => true,

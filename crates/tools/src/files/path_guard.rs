@@ -384,6 +384,7 @@ impl<'w> PathGuard<'w> {
                 decision: &decision,
                 skill: Some(skill),
                 action: None,
+                note: None,
             };
             self.context
                 .settle(&question)

@@ -254,6 +254,7 @@ pub(super) fn is_about(
     if names.iter().any(|name| {
         denies(&GateAction::Tool {
             name,
+            also: &[],
             arguments: &arguments,
         })
     }) {

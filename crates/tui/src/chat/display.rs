@@ -74,6 +74,11 @@ pub(crate) fn display_event(update: Update<'_>) -> Option<DisplayEvent> {
         }
         Update::Delta(Delta::Restart) => Some(DisplayEvent::Restart),
         Update::Message(text) => Some(line(Tone::Warning, "note", text)),
+        Update::Waiting(question) => {
+            let what = shorten(&question.what, MAX_REASON);
+            let text = format!("{}: {}: {what}", question.id, question.reason);
+            Some(line(Tone::Warning, "question", &text))
+        }
         _ => None,
     }
 }

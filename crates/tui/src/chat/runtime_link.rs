@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess::policy::{ApprovalAnswer, Decision};
+use prowess::policy::ApprovalAnswer;
 use prowess::traits::{ApprovalRequest, Approver, TextReply, TextRequest};
 use prowess::{Update, Watcher};
 use prowess_diag::wording::{shorten, thousands};
@@ -164,7 +164,7 @@ pub(crate) fn asked(id: u64, question: &ApprovalRequest<'_>) -> PendingQuestion 
     PendingQuestion {
         id,
         what: review::text(question.what),
-        why: explain(question.decision),
+        why: review::line(&question.explain()),
         remedy: (question.decision.remedy.as_ref()).map(|remedy| line(&remedy.to_string())),
         skill: question.skill.map(line),
         text: None,
@@ -188,18 +188,9 @@ fn asked_text(id: u64, question: &TextRequest<'_>) -> PendingQuestion {
     }
 }
 
-/// Returns the reason for a decision.
-fn explain(decision: &Decision) -> String {
-    let mut text = decision.reason.to_string();
-    if let Some(rule) = &decision.rule {
-        text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
-    }
-    review::line(&text)
-}
-
 #[cfg(test)]
 mod tests {
-    use prowess::policy::Verdict;
+    use prowess::policy::{Decision, Verdict};
 
     use super::*;
 
@@ -212,6 +203,7 @@ mod tests {
             decision: &decision,
             skill: Some("s"),
             action: None,
+            note: None,
         };
         assert_eq!(
             link.ask(&question),
@@ -239,6 +231,7 @@ mod tests {
                     decision: &decision,
                     skill: None,
                     action: None,
+                    note: None,
                 })
             })
         };

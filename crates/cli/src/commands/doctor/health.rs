@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::{Catalog, CatalogEntry, Scope, Skill, SkillOrigin};
+use prowess_catalog::{Catalog, CatalogEntry, Scope, Skill, SkillForm, SkillOrigin};
 use prowess_diag::wording;
 use prowess_policy::Effect;
 use prowess_policy::profile::Strength;
@@ -233,7 +233,11 @@ pub(super) fn watching(registry: &Registry) -> Check {
 }
 
 /// Checks the cache.
-pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
+pub(super) fn cache(
+    folder: Option<&Path>,
+    registry: &Registry,
+    show: &dyn Fn(&Path) -> String,
+) -> Check {
     let Some(folder) = folder else {
         return Check::new("cache", State::Odd, "not used".to_owned());
     };
@@ -247,6 +251,14 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
                 State::Good,
                 format!("{shown}: {}", wording::size(size)),
             )
+        }
+        // Without skills on disk, nothing is written to it.
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && (registry.snapshot().entries().iter())
+                    .all(|entry| entry.skill.form == SkillForm::Memory) =>
+        {
+            Check::new("cache", State::Good, format!("{shown}: not created yet"))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut found = Check::new("cache", State::Odd, format!("{shown}: cannot be created"));
@@ -326,12 +338,13 @@ mod tests {
     #[test]
     fn a_cache_that_is_a_file_is_to_be_mended() {
         let file = tempfile::NamedTempFile::new().unwrap();
+        let registry = Registry::default();
         let show = |path: &Path| path.display().to_string();
-        assert_eq!(cache(Some(file.path()), &show).state, State::Bad);
+        assert_eq!(cache(Some(file.path()), &registry, &show).state, State::Bad);
         assert_eq!(
-            cache(Some(file.path().parent().unwrap()), &show).state,
+            cache(Some(file.path().parent().unwrap()), &registry, &show).state,
             State::Good
         );
-        assert_eq!(cache(None, &show).state, State::Odd);
+        assert_eq!(cache(None, &registry, &show).state, State::Odd);
     }
 }

@@ -63,7 +63,12 @@ pub(crate) fn run(
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
-    checks.extend(other_systems::checks(environment, &others, &show));
+    checks.extend(other_systems::checks(
+        environment,
+        &others,
+        &registry.snapshot(),
+        &show,
+    ));
     checks.extend(hidden.into_iter().map(|(_, text)| {
         let hint = "set it in your own settings, or ask the project why";
         Check::new("skill", State::Odd, text).hint(hint)
@@ -78,7 +83,7 @@ pub(crate) fn run(
     checks.push(found);
     checks.push(health::watching(&registry));
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
-    checks.push(health::cache(cache.as_deref(), &show));
+    checks.push(health::cache(cache.as_deref(), &registry, &show));
     checks.push(store(environment));
     let strength = config.sandbox.unwrap_or_default();
     if let Some(runner) = environment.runner(&config) {

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_catalog::Catalog;
 use prowess_config::{
     CORE_AGENT_MCP_FILE, OtherSettings, agent_servers, project_mcp_files, read_mcp_file,
 };
 use prowess_diag::{Severity, sanitize, wording};
 use prowess_registry::fs::skill_folders::project_folders;
 use prowess_registry::resource::SkillFolder;
+use prowess_tools::{UNKNOWN_SKILL, check_skills};
 
 use super::health::{Check, State};
 use crate::commands::agent;
@@ -91,9 +93,10 @@ const VARIABLES: [(&str, &str); 5] = [
 pub(super) fn checks(
     environment: &Environment,
     others: &[OtherSettings],
+    skills: &Catalog,
     show: &dyn Fn(&Path) -> String,
 ) -> Vec<Check> {
-    let mut checks = agents(environment, show);
+    let mut checks = agents(environment, skills, show);
     for settings in others {
         checks.extend(counted(settings));
     }
@@ -231,8 +234,15 @@ fn is_squadron(path: &Path) -> bool {
 }
 
 /// Counts the agents, and names the files with errors.
-fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
-    let files = agent::files(environment);
+fn agents(
+    environment: &Environment,
+    skills: &Catalog,
+    show: &dyn Fn(&Path) -> String,
+) -> Vec<Check> {
+    let mut files = agent::files(environment);
+    for found in &mut files {
+        check_skills(&mut found.file, skills, &environment.place());
+    }
     if files.is_empty() {
         return Vec::new();
     }
@@ -270,6 +280,21 @@ fn agents(environment: &Environment, show: &dyn Fn(&Path) -> String) -> Vec<Chec
             let text = format!("{path}: {}", wording::count(errors, "error"));
             let hint = wording::command(["prowess", "validate", &path]);
             checks.push(Check::new("agents", State::Odd, text).hint(format!("run {hint}")));
+        }
+    }
+    for found in &files {
+        let findings = found.file.reports.iter().flat_map(|one| &one.diagnostics);
+        for finding in findings.filter(|finding| finding.rule == UNKNOWN_SKILL) {
+            if checks.len() > 3 * MOST_NAMED {
+                return checks;
+            }
+            let path = show(&found.root.join(&*found.file.path));
+            let text = format!("{path}: {}", finding.message);
+            let check = Check::new("agents", State::Odd, text);
+            checks.push(match &finding.help {
+                Some(help) => check.hint(&**help),
+                None => check,
+            });
         }
     }
     checks
