@@ -411,6 +411,8 @@ impl Setup {
             in_use: model.about().name.clone(),
         };
         let own = std::mem::take(&mut self.services.tools);
+        let changing = prowess_tools::files::changing_web_tools(&fetcher);
+        self.services.skill_tools.extend(changing);
         self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
         self.services.tools.extend(own);
         self.services.model = Some(model);

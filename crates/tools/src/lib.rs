@@ -21,6 +21,7 @@ pub mod names;
 mod other_keys;
 mod result_limit;
 mod schema;
+mod secrets;
 mod skill_access;
 mod skills;
 mod snapshot;
@@ -46,6 +47,7 @@ pub use loaded::Loaded;
 pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};
 pub use schema::{Schema, SchemaFault};
+pub use secrets::SecretValues;
 pub use skill_access::{load_rules, run_rules};
 pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
