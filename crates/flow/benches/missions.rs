@@ -51,11 +51,7 @@ fn skills(count: usize) -> String {
 }
 
 fn plan(text: &str) -> usize {
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let files = [MissionText {
         path: "a.hcl".to_owned(),
         bytes: Ok(text.as_bytes().to_vec()),

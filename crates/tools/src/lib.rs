@@ -17,6 +17,7 @@ mod invocation;
 mod listing;
 mod live_settings;
 mod loaded;
+pub mod missions;
 pub mod names;
 mod other_keys;
 mod result_limit;

@@ -183,6 +183,13 @@ pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
     RULES.iter().map(candidate).collect()
 }
 
+/// Returns the names of the variables of missions.
+pub(crate) fn mission_variables() -> Vec<CompletionCandidate> {
+    let names = super::mission::variables(&Environment::read());
+    let names = names.into_iter().filter(|name| is_harmless(name));
+    names.map(CompletionCandidate::new).collect()
+}
+
 /// Returns the names of missions.
 pub(crate) fn mission_names() -> Vec<CompletionCandidate> {
     let names = super::mission::names(&Environment::read());

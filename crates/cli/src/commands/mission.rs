@@ -9,7 +9,7 @@ use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording}
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{
     GraphFormat, InputFault, Mission, MissionProject, MissionSettings, RouteTarget, Schedule,
-    ScheduleTimes, Task, clock_text, from_json, parse_time, time_text, variable_name,
+    ScheduleTimes, Task, clock_text, from_json, parse_time, time_text,
 };
 use prowess_registry::{FileOptions, MissionFiles, Registry, mission_folder};
 use prowess_spec::ReadFault;
@@ -18,6 +18,7 @@ use prowess_traits::Clock;
 
 use crate::args::GlobalArgs;
 use crate::commands::completions;
+use crate::commands::mission_set::{self, MissionSetArgs};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::{targets, visible_skills};
@@ -29,7 +30,8 @@ use crate::{targets, visible_skills};
 Examples:
   prowess mission list                    list the missions of this project
   prowess mission plan                    check them and show what they would do
-  prowess mission graph research          draw the tasks of a mission"
+  prowess mission graph research          draw the tasks of a mission
+  prowess mission set api_key --secret    set a variable"
 )]
 pub(crate) struct MissionArgs {
     #[command(subcommand)]
@@ -42,6 +44,7 @@ pub(crate) enum MissionCommand {
     List(MissionListArgs),
     Plan(MissionPlanArgs),
     Graph(MissionGraphArgs),
+    Set(MissionSetArgs),
 }
 
 #[derive(Debug, Args)]
@@ -143,34 +146,40 @@ pub(crate) fn run(
         MissionCommand::List(args) => list(args, global, environment, printer),
         MissionCommand::Plan(args) => plan(args, global, environment, printer),
         MissionCommand::Graph(args) => graph(args, global, environment, printer),
+        MissionCommand::Set(args) => mission_set::run(args, global, environment, printer),
     }
 }
 
 /// Returns the names of the missions around the current folder.
 pub(crate) fn names(environment: &Environment) -> Vec<String> {
-    let folder = mission_folder(&environment.current, environment.home.as_deref());
-    let files = folder.and_then(|folder| MissionFiles::read(&folder).ok());
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
-    let project = files.and_then(|files| files.project(&settings).ok());
-    let missions = project.map(|(project, _)| project.missions);
-    let names = missions.unwrap_or_default().into_iter();
+    let names = around(environment).missions.into_iter();
     names.map(|mission| mission.name.into_string()).collect()
 }
 
+/// Returns the names of the variables around the current folder.
+pub(crate) fn variables(environment: &Environment) -> Vec<String> {
+    let names = around(environment).variables.into_iter();
+    names.map(|variable| variable.name.into_string()).collect()
+}
+
+/// Reads the project around the current folder, without what is set outside of it.
+fn around(environment: &Environment) -> MissionProject {
+    let folder = mission_folder(&environment.current, environment.home.as_deref());
+    let files = folder.and_then(|folder| MissionFiles::read(&folder).ok());
+    let project = files.and_then(|files| files.project(&MissionSettings::default()).ok());
+    project.map(|(project, _)| project).unwrap_or_default()
+}
+
 /// A project that was read.
-struct ReadProject {
-    root: PathBuf,
-    project: MissionProject,
+pub(super) struct ReadProject {
+    pub(super) root: PathBuf,
+    pub(super) project: MissionProject,
     reports: Vec<FileReport>,
 }
 
 impl ReadProject {
     /// Reads the project at a path, or the one around the current folder.
-    fn read(
+    pub(super) fn read(
         path: Option<&Path>,
         global: &GlobalArgs,
         environment: &Environment,
@@ -205,7 +214,9 @@ impl ReadProject {
                 .hint("pass a folder with the files of a mission"));
         }
         let config = visible_skills::load(environment).config;
-        let variable = |name: &str| environment.variable(&variable_name(name));
+        let values = mission_set::values(&files.root, environment)?;
+        let variable = |name: &str| values.get(name);
+        let is_secret = |name: &str| values.is_secret(name);
         let plugin = |name: &str| config.mission_plugins.get(name).cloned();
         let library = || {
             let options = FileOptions {
@@ -221,6 +232,7 @@ impl ReadProject {
         };
         let settings = MissionSettings {
             variable: &variable,
+            is_secret: &is_secret,
             plugin: &plugin,
             library: &library,
         };

@@ -14,6 +14,7 @@ pub(crate) mod list;
 pub(crate) mod mcp;
 mod mcp_servers;
 pub(crate) mod mission;
+pub(crate) mod mission_set;
 pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod policy;

@@ -38,6 +38,7 @@ mod list;
 mod listing;
 mod live;
 mod mcp;
+mod mission_set;
 mod missions;
 mod new;
 mod output;

@@ -46,11 +46,7 @@ impl MissionTarget {
         {
             own.bytes = Ok(text.as_bytes().to_vec());
         }
-        let settings = MissionSettings {
-            variable: &|_| None,
-            plugin: &|_| None,
-            library: &Vec::new,
-        };
+        let settings = MissionSettings::default();
         let (_, reports) = files.project(&settings)?;
         Ok(reports.into_iter().find(|report| report.path == self.path))
     }
