@@ -86,11 +86,7 @@ impl ProjectFiles for CaseFiles<'_> {
 }
 
 fn settings() -> MissionSettings<'static> {
-    MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    }
+    MissionSettings::default()
 }
 
 /// Plans the files and the cases below a folder.

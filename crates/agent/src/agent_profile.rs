@@ -24,6 +24,9 @@ pub struct AgentProfile {
     /// The only tools that it has besides those about skills. `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Box<str>>>,
+    /// Tools that only agents and skills that name them have, and that its list names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_tools: Vec<Box<str>>,
     /// The only tools that the sub-runs of its skills have, if they are not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_tools: Option<Vec<Box<str>>>,

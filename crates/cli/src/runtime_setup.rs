@@ -383,6 +383,15 @@ impl Setup {
         }
     }
 
+    /// Returns the client for web pages.
+    #[expect(clippy::unused_self, reason = "a part of the setup")]
+    pub(crate) fn fetcher(&self) -> Result<Arc<dyn prowess::traits::Fetcher>, Failure> {
+        let fetcher = WebFetcher::new(AGENT).map_err(|error| {
+            Failure::new("cannot create the HTTP client for web pages").cause(error)
+        })?;
+        Ok(Arc::new(fetcher))
+    }
+
     /// Builds the runtime.
     pub(crate) fn runtime(
         mut self,
@@ -402,15 +411,14 @@ impl Setup {
         self.settings.listing = self.config.listing();
         self.settings.hint = self.config.hint();
         change(&mut self.settings);
-        let fetcher: Arc<dyn prowess::traits::Fetcher> =
-            Arc::new(WebFetcher::new(AGENT).map_err(|error| {
-                Failure::new("cannot create the HTTP client for web pages").cause(error)
-            })?);
+        let fetcher = self.fetcher()?;
         let models = Named {
             variables: self.lookup(),
             in_use: model.about().name.clone(),
         };
         let own = std::mem::take(&mut self.services.tools);
+        let changing = prowess_tools::files::changing_web_tools(&fetcher);
+        self.services.skill_tools.extend(changing);
         self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
         self.services.tools.extend(own);
         self.services.model = Some(model);

@@ -54,11 +54,7 @@ fn skills(count: usize) -> String {
 }
 
 fn plan(text: &str) -> usize {
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let files = [MissionText {
         path: "a.hcl".to_owned(),
         bytes: Ok(text.as_bytes().to_vec()),
@@ -101,11 +97,7 @@ fn machine(bencher: divan::Bencher<'_, '_>, tasks: usize) {
         ));
     }
     text.push_str("}\n");
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let files = [MissionText {
         path: "a.hcl".to_owned(),
         bytes: Ok(text.into_bytes()),

@@ -1,4 +1,4 @@
-//! Fetches web pages for tools.
+//! Sends web requests for tools.
 
 use std::error::Error;
 use std::fmt;
@@ -7,11 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_traits::{AddressClass, FetchError, FetchLimits, Fetched, Fetcher, classify_address};
+use prowess_traits::{
+    AddressClass, FetchError, FetchLimits, Fetched, Fetcher, WebRequest, classify_address,
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, Method, Url};
 use rustls::ClientConfig;
 
 use crate::client::HttpError;
@@ -80,8 +82,13 @@ fn client(agent: &str, tls: &ClientConfig, resolver: CheckedResolver) -> Result<
 }
 
 impl Fetcher for WebFetcher {
-    fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
-        let address = HttpUrl::parse(url).map_err(fault)?;
+    fn send(&self, request: &WebRequest<'_>, limits: &FetchLimits) -> Result<Fetched, FetchError> {
+        let address = HttpUrl::parse(request.url).map_err(fault)?;
+        let parts = RequestParts {
+            method: Method::from_bytes(request.method.as_str().as_bytes()).map_err(fault)?,
+            headers: headers(request.headers)?,
+            body: request.body.to_vec(),
+        };
         let client = if limits.private {
             &self.with_private
         } else {
@@ -92,7 +99,7 @@ impl Fetcher for WebFetcher {
         std::thread::scope(|scope| {
             let work = std::thread::Builder::new()
                 .name("fetch".into())
-                .spawn_scoped(scope, || block_on(client, address, limits))
+                .spawn_scoped(scope, || block_on(client, address, &parts, limits))
                 .map_err(fault)?;
             work.join()
                 .unwrap_or_else(|_| Err(fault("the fetch thread panicked")))
@@ -100,14 +107,40 @@ impl Fetcher for WebFetcher {
     }
 }
 
-fn block_on(client: &Client, address: HttpUrl, limits: FetchLimits) -> Result<Fetched, FetchError> {
+/// The parts of a request besides its URL.
+struct RequestParts {
+    method: Method,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, FetchError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        // The value may be a secret, so it is in no error.
+        let invalid = || fault("a header contains invalid characters");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn block_on(
+    client: &Client,
+    address: HttpUrl,
+    parts: &RequestParts,
+    limits: FetchLimits,
+) -> Result<Fetched, FetchError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(fault)?;
     let deadline = Duration::from_millis(limits.deadline_ms);
-    let done = runtime
-        .block_on(async { tokio::time::timeout(deadline, follow(client, address, limits)).await });
+    let done = runtime.block_on(async {
+        tokio::time::timeout(deadline, follow(client, address, parts, limits)).await
+    });
     // A DNS lookup cannot be cancelled; do not wait for it.
     runtime.shutdown_background();
     done.map_err(|_| fault(format!("no response within {} ms", limits.deadline_ms)))?
@@ -116,12 +149,15 @@ fn block_on(client: &Client, address: HttpUrl, limits: FetchLimits) -> Result<Fe
 async fn follow(
     client: &Client,
     mut address: HttpUrl,
+    parts: &RequestParts,
     limits: FetchLimits,
 ) -> Result<Fetched, FetchError> {
     for _ in 0..=MAX_REDIRECTS {
         check_literal(&address, limits.private)?;
         let mut answer = client
-            .get(address.url().clone())
+            .request(parts.method.clone(), address.url().clone())
+            .headers(parts.headers.clone())
+            .body(parts.body.clone())
             .send()
             .await
             .map_err(|error| sending(&error))?;
@@ -133,7 +169,7 @@ async fn follow(
             .and_then(|value| value.to_str().ok())
             .and_then(|target| address.url().join(target).ok());
         let elsewhere = match target {
-            Some(target) if same_host(address.url(), &target) => {
+            Some(target) if parts.method == Method::GET && same_host(address.url(), &target) => {
                 address = HttpUrl::of(target).map_err(fault)?;
                 continue;
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prowess_http::{Deadlines, DnsLookup, HttpClient, HttpUrl, Proxy, WebFetcher};
-use prowess_traits::{FetchLimits, Fetched, Fetcher};
+use prowess_traits::{FetchLimits, Fetched, Fetcher, WebMethod, WebRequest};
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -271,4 +271,39 @@ fn fetch_works_inside_a_runtime() {
         .block_on(async { fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS) })
         .unwrap();
     assert_eq!(found.body, b"hello");
+}
+
+#[test]
+fn requests_send_method_headers_and_body_and_follow_no_redirect() {
+    let moved = answer("307 Moved", "location: /next\r\n", b"later");
+    let server = prowess_test::server::TestServer::once(moved);
+    let url = format!("http://127.0.0.1:{}/items", server.port);
+    let headers = [("x-team".to_owned(), "red".to_owned())];
+    let request = WebRequest {
+        method: WebMethod::Patch,
+        url: &url,
+        headers: &headers,
+        body: b"{}",
+    };
+    let found = fetcher().send(&request, &LIMITS).unwrap();
+    assert_eq!((found.status, found.body), (307, b"later".to_vec()));
+    let next = format!("http://127.0.0.1:{}/next", server.port);
+    assert_eq!(found.elsewhere, Some(next));
+    let asked = server.asked().remove(0);
+    assert!(
+        asked.head.starts_with("patch /items http/1.1\r\n"),
+        "{}",
+        asked.head
+    );
+    assert!(asked.head.contains("x-team: red\r\n"), "{}", asked.head);
+    assert_eq!(asked.body, "{}");
+    // An error never repeats a header.
+    let headers = [("x".to_owned(), "canary\nx".to_owned())];
+    let request = WebRequest {
+        headers: &headers,
+        ..request
+    };
+    let error = fetcher().send(&request, &LIMITS).unwrap_err();
+    assert_eq!(error.message, "a header contains invalid characters");
+    assert!(!format!("{request:?}").contains("canary"));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_http::{Deadlines, HttpClient, HttpError, HttpUrl, HttpUrlError, Proxy};
-use prowess_traits::{Model, ModelError, ModelInfo};
+use prowess_traits::{Model, ModelError, ModelInfo, Price};
 use serde_json::Value;
 
 use crate::api_key::{ApiKey, ApiKeyError};
@@ -145,6 +145,9 @@ pub enum ChooseError {
         /// The reason.
         error: HttpUrlError,
     },
+    /// The base URL would send the key in clear text to another machine.
+    #[error("`base_url` must start with `https://`, except on this machine")]
+    PlainAddress,
     /// The base URL is missing.
     #[error("{provider} needs a base URL; set `{variable}`")]
     NoAddress {
@@ -280,6 +283,81 @@ pub fn open_provider(
     })?;
     let endpoint = Endpoint::of(provider, variables, settings)?;
     Ok(remote(provider, model, endpoint, settings, why))
+}
+
+/// A model that a file defines, with its own address, key and price.
+#[derive(Clone)]
+pub struct DefinedModel<'a> {
+    /// The name of the provider.
+    pub provider: &'a str,
+    /// The name of the model at the provider.
+    pub model: &'a str,
+    /// The base URL, instead of that of the provider.
+    pub base: Option<&'a str>,
+    /// The key, instead of that of the provider.
+    pub key: Option<SecretText>,
+    /// The price, instead of the list price.
+    pub price: Option<Price>,
+}
+
+impl std::fmt::Debug for DefinedModel<'_> {
+    /// Prints neither the key nor the base URL, which may contain a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.provider, self.model)
+    }
+}
+
+/// Opens a model that a file defines. With a base URL of another origin and no key, no key is sent:
+/// the usual one is for the provider alone.
+pub fn open_defined(
+    defined: &DefinedModel<'_>,
+    variables: EnvLookup<'_>,
+    settings: &ModelSettings,
+) -> Result<ChosenModel, ChooseError> {
+    let provider = providers::find(defined.provider).ok_or_else(|| ChooseError::Unknown {
+        name: defined.provider.chars().take(100).collect(),
+    })?;
+    let settings = ModelSettings {
+        key: defined.key.clone(),
+        ..settings.clone()
+    };
+    let endpoint = match defined.base {
+        None => Endpoint::of(provider, variables, &settings)?,
+        Some(text) => {
+            let wrong = |error| ChooseError::Address {
+                variable: "base_url".into(),
+                error,
+            };
+            let base = HttpUrl::parse(text.trim()).map_err(wrong)?;
+            if base.as_str().starts_with("http:") && !base.is_loopback() {
+                return Err(ChooseError::PlainAddress);
+            }
+            let origin = base.origin();
+            let usual = HttpUrl::parse(provider.base).is_ok_and(|usual| usual.origin() == origin);
+            let key = match defined.key.as_ref() {
+                Some(key) => {
+                    Some(
+                        ApiKey::new(&key.0, origin).map_err(|error| ChooseError::Key {
+                            variable: "api_key".into(),
+                            error,
+                        })?,
+                    )
+                }
+                None if usual => Endpoint::of(provider, variables, &settings)?.key,
+                None => None,
+            };
+            Endpoint { base, key }
+        }
+    };
+    let why = "defined in a file".to_owned();
+    Ok(priced(
+        provider,
+        defined.model,
+        endpoint,
+        &settings,
+        why,
+        defined.price,
+    ))
 }
 
 /// Like [`open`], but asks a server without a default model for its models.
@@ -463,6 +541,18 @@ fn remote(
     settings: &ModelSettings,
     why: String,
 ) -> ChosenModel {
+    priced(provider, model, endpoint, settings, why, None)
+}
+
+/// Creates a model on a server. A `price` replaces the list price.
+fn priced(
+    provider: &'static Provider,
+    model: &str,
+    endpoint: Endpoint,
+    settings: &ModelSettings,
+    why: String,
+    price: Option<Price>,
+) -> ChosenModel {
     let is_official = endpoint.base.host() == "api.openai.com";
     let wire: Arc<dyn WireFormat> = match provider.format {
         Format::Anthropic => Arc::new(Anthropic),
@@ -479,9 +569,10 @@ fn remote(
             .window
             .or(known.map(|known| known.window))
             .unwrap_or(DEFAULT_WINDOW),
-        price: known
-            .filter(|_| !endpoint.base.is_loopback())
-            .map(|known| known.price),
+        price: price.or_else(|| {
+            let listed = known.filter(|_| !endpoint.base.is_loopback());
+            listed.map(|known| known.price)
+        }),
         note: None,
     };
     let http = settings.http.clone();

@@ -28,8 +28,8 @@ pub use anthropic::Anthropic;
 pub use api_key::{ApiKey, ApiKeyError};
 pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
 pub use choose_model::{
-    ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, expected_name, open,
-    open_provider,
+    ChooseError, ChosenModel, DefinedModel, EnvLookup, ModelSettings, SecretText, choose,
+    expected_name, open, open_defined, open_provider,
 };
 pub use echo::EchoModel;
 pub use gemini::Gemini;

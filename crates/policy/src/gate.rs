@@ -360,10 +360,21 @@ impl Gate {
         if let GateAction::Fetch {
             host,
             private: true,
+            changing,
         } = action
         {
             // A rule for every host does not cover this machine or private networks.
-            let exact = |placed: &&SourcedRule| matches!(&placed.rule.subject, RuleSubject::Host(pattern) if **pattern == **host);
+            let exact = |placed: &&SourcedRule| match (&placed.rule.subject, changing) {
+                (RuleSubject::Host(pattern), None) => **pattern == **host,
+                (
+                    RuleSubject::Change {
+                        tool,
+                        host: pattern,
+                    },
+                    Some(changing),
+                ) => **tool == **changing && **pattern == **host,
+                _ => false,
+            };
             let placed = self.approvals.of(Effect::Allow).find(exact)?;
             return Some(Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite()));
         }
@@ -1206,9 +1217,20 @@ impl Gate {
             (RuleSubject::Read(glob), GateAction::Write { path }) if forbids => {
                 path_pattern::covers(glob, path, &self.places, true)
             }
-            (RuleSubject::Host(pattern), GateAction::Fetch { host, .. }) => {
-                host_fits(pattern, host)
+            (RuleSubject::Host(pattern), GateAction::Fetch { host, changing, .. }) => {
+                (forbids || changing.is_none()) && host_fits(pattern, host)
             }
+            (
+                RuleSubject::Change {
+                    tool,
+                    host: pattern,
+                },
+                GateAction::Fetch {
+                    host,
+                    changing: Some(changing),
+                    ..
+                },
+            ) => **tool == **changing && host_fits(pattern, host),
             (RuleSubject::Tool(pattern), GateAction::Tool { name, also, .. }) => {
                 called(name, also, forbids).any(|name| like(pattern, name))
             }
@@ -1455,6 +1477,11 @@ fn name_of(action: &GateAction<'_>) -> String {
         GateAction::Command { text } => (*text).to_owned(),
         GateAction::Read { path } => format!("reading {path}"),
         GateAction::Write { path } => format!("writing {path}"),
+        GateAction::Fetch {
+            host,
+            changing: Some(tool),
+            ..
+        } => format!("{tool} to {host}"),
         GateAction::Fetch { host, .. } => format!("connecting to {host}"),
         GateAction::Tool { name, .. } => format!("the tool {name}"),
         GateAction::Skill { name, action, .. } => {
@@ -1481,6 +1508,11 @@ fn rule_for(action: &GateAction<'_>) -> String {
         GateAction::Command { text } => exact_rule(text),
         GateAction::Read { path } => file_rule("Read", path),
         GateAction::Write { path } => file_rule("Edit", path),
+        GateAction::Fetch {
+            host,
+            changing: Some(tool),
+            ..
+        } => format!("{tool}(domain:{host})"),
         GateAction::Fetch { host, .. } => format!("WebFetch(domain:{host})"),
         GateAction::Tool { name, .. } => (*name).to_owned(),
         GateAction::Skill { name, .. } => format!("Skill({name} *)"),

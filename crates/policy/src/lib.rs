@@ -25,5 +25,5 @@ pub use mode::{PermissionMode, Unattended};
 pub use path_pattern::WorkspacePaths;
 pub use profile::Profile;
 pub use request::{Actor, GateAction, SkillAction, SkillActor};
-pub use rule::{Effect, PermissionRule, RuleFault};
+pub use rule::{CHANGING_TOOLS, Effect, PermissionRule, RuleFault};
 pub use rule_set::{InvalidRule, LoadableSkills, PermissionRules, RuleSource, SourcedRule};

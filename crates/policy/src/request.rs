@@ -27,6 +27,9 @@ pub enum GateAction<'a> {
         /// `true` if the host is this machine or in a private network. Only `--approve` with
         /// exactly this host allows it without a prompt.
         private: bool,
+        /// The tool, if the request may change something there: `http_post`. Rules about fetching
+        /// then only restrict it, and rules about the tool allow it.
+        changing: Option<&'a str>,
     },
     /// Call a tool.
     Tool {

@@ -1,8 +1,9 @@
 //! Permission rules.
 //!
 //! There are two spellings. Claude Code's: `Bash(git status:*)`, `Read(src/**)`, `Skill(deploy *)`,
-//! `WebFetch(domain:example.com)`, `mcp__server__tool`. core-agent's: `bash:git *`,
-//! `skill:jira-triage`, `skill:jira-triage/run:*`, `read:src/*`.
+//! `WebFetch(domain:example.com)`, `mcp__server__tool`, and in the same form
+//! `http_post(domain:example.com)`. core-agent's: `bash:git *`, `skill:jira-triage`,
+//! `skill:jira-triage/run:*`, `read:src/*`.
 
 use prowess_spec::tool_pattern::{PatternToken, ToolPattern, parse_list};
 
@@ -12,6 +13,10 @@ use prowess_shell::{ShellLine, Word, lex, programs, suggest};
 pub const MAX_BYTES: usize = 512;
 /// Most rules in one list.
 pub const MAX_RULES: usize = 256;
+
+/// Tools that may change something on a web server. Each needs a rule of its own: those about
+/// fetching only restrict them.
+pub const CHANGING_TOOLS: [&str; 4] = ["http_delete", "http_patch", "http_post", "http_put"];
 
 /// A parsed rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +42,13 @@ pub enum RuleSubject {
     Write(Box<str>),
     /// Connecting to a host: `example.com`, `*.example.com`, `*`.
     Host(Box<str>),
+    /// Changing something on a host: `http_post`, `http_post(domain:example.com)`.
+    Change {
+        /// The tool.
+        tool: Box<str>,
+        /// The host, as in [`Self::Host`].
+        host: Box<str>,
+    },
     /// Tools of an MCP server.
     Mcp {
         /// The server; may contain `*`.
@@ -264,9 +276,10 @@ impl RuleSubject {
                 *pattern = pattern.replace(part, &literal).into();
                 true
             }
-            Self::Command(CommandRule::Like(text)) | Self::Tool(text) | Self::Host(text) => {
-                !has(text)
-            }
+            Self::Command(CommandRule::Like(text))
+            | Self::Tool(text)
+            | Self::Host(text)
+            | Self::Change { host: text, .. } => !has(text),
             Self::Skill {
                 name, arguments, ..
             } => !has(name) && !matches!(arguments, ArgumentRule::Like(pattern) if has(pattern)),
@@ -404,6 +417,10 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             "Read" | "Grep" | "Glob" | "LS" => RuleSubject::Read("**".into()),
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => RuleSubject::Write("**".into()),
             "WebFetch" => RuleSubject::Host("*".into()),
+            _ if CHANGING_TOOLS.contains(&&*name) => RuleSubject::Change {
+                tool: name,
+                host: "*".into(),
+            },
             _ if name.contains('*') && effect == Effect::Allow => {
                 return Err("the tool of an allow rule must not contain `*`".into());
             }
@@ -461,6 +478,10 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
                 action: None,
                 arguments,
             }
+        }
+        ToolPattern::Domain { tool, host: name } if CHANGING_TOOLS.contains(&&*tool) => {
+            let host = host(&name)?;
+            RuleSubject::Change { tool, host }
         }
         ToolPattern::Domain { host: name, .. } => RuleSubject::Host(host(&name)?),
         ToolPattern::Other { tool, specifier }

@@ -6,7 +6,8 @@ use crate::decision::CitedRule;
 use crate::mode::PermissionMode;
 use crate::path_pattern::{PROJECT, escape};
 use crate::rule::{
-    ArgumentRule, CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault, RuleSubject,
+    ArgumentRule, CHANGING_TOOLS, CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault,
+    RuleSubject,
 };
 
 /// The source of a rule.
@@ -154,6 +155,10 @@ impl PermissionRules {
             "read" => Some(RuleSubject::Read("**".into())),
             "write" | "edit" => Some(RuleSubject::Write("**".into())),
             "http_get" => Some(RuleSubject::Host("*".into())),
+            // A denied tool is not declared.
+            tool if effect == Effect::Deny && CHANGING_TOOLS.contains(&tool) => {
+                Some(RuleSubject::Tool(tool.into()))
+            }
             _ => None,
         };
         let others = parsed.as_ref().map(PermissionRule::other_subjects);

@@ -88,12 +88,18 @@
 mod agent_trust;
 mod host_paths;
 pub mod inspect;
+#[cfg(feature = "providers")]
+mod mission_models;
+mod mission_servers;
 mod runtime;
 mod skills;
 pub mod validate;
 
 pub use agent_trust::RecordedAgentTrust;
 pub use host_paths::HostPaths;
+#[cfg(feature = "providers")]
+pub use mission_models::{MissionModelError, MissionModels};
+pub use mission_servers::{MissionServers, mission_servers, stand_in_servers};
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, FileStamp,

@@ -63,7 +63,7 @@ impl Model for Quick {
 struct Nothing;
 
 impl MissionServices for Nothing {
-    fn tools(&self, _: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+    fn tools(&self, _: &str, _: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
         Ok(Vec::new())
     }
 
@@ -91,12 +91,7 @@ fn request() -> MissionRequest {
         path: "x.hcl".to_owned(),
         bytes: Ok(text.into_bytes()),
     }];
-    let none = |_: &str| None;
-    let settings = MissionSettings {
-        variable: &none,
-        plugin: &none,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let (plan, reports) = MissionProject::read(&files, &NoFiles, &settings);
     assert!(reports.iter().all(|report| report.diagnostics.is_empty()));
     MissionRequest {

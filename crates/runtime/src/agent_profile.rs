@@ -10,6 +10,7 @@ use prowess_agent::{
 use prowess_catalog::{Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, Selection, TeamKind};
+use prowess_policy::CHANGING_TOOLS;
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{NewSkill, Place, Registry};
 use prowess_spec::yaml::write;
@@ -96,7 +97,7 @@ impl Engine {
     fn prepare_bare(&self, agent: &Agent) -> PreparedAgent {
         let settings = self.settings();
         let mut messages = Vec::new();
-        let mut tools = None;
+        let (mut tools, mut named_tools) = (None, Vec::new());
         if agent.file.is_none() && !agent.is_built_in {
             // As in Planck, a worker lists skills only if that is asked for.
             let without = vec![LIST_SKILLS.into()];
@@ -109,12 +110,14 @@ impl Engine {
             }
             let selected = select(self, &choice, &Selection::all(), ServerTools::ByTool);
             tools = selected.tools;
+            named_tools = changing_tools(&choice);
             messages.extend(missing_tools(&agent.name, &selected.missing));
         }
         PreparedAgent {
             profile: AgentProfile {
                 name: agent.name.clone(),
                 tools,
+                named_tools,
                 read_only: agent.read_only,
                 ..AgentProfile::default()
             },
@@ -167,6 +170,7 @@ impl Engine {
             }
             (selected, _) => selected,
         };
+        profile.named_tools = changing_tools(&definition.tools);
         set_skills(profile, found, definition, above);
         if found.entry.file.team.as_ref().map(|team| team.kind) == Some(TeamKind::Crew) {
             set_crew(profile, found, definition);
@@ -385,6 +389,14 @@ fn select(
 ) -> prowess_tools::SelectedTools {
     let known = engine.settings().known_tools.as_deref().unwrap_or_default();
     selected_tools(tools, servers, how, known)
+}
+
+/// Returns the tools that may change something on the web and that a list names. No pattern names
+/// them.
+fn changing_tools(tools: &Selection) -> Vec<Box<str>> {
+    let listed = tools.only.iter().flatten();
+    let is_changing = |name: &&Box<str>| CHANGING_TOOLS.contains(&&***name);
+    listed.filter(is_changing).cloned().collect()
 }
 
 /// Returns a message about tools that an agent names and that do not exist.

@@ -309,7 +309,11 @@ impl Session {
         let (acting, settings) = (&self.context.acting, &self.context.settings);
         let skills = self.active_skills().chain(acting);
         let mut trusted = skills.filter(|skill| skill.is_trusted());
+        let started = self.journal.run.started();
+        let agent = started.and_then(|started| started.agent.as_deref());
+        let by_agent = agent.filter(|_| acting.is_none());
         let available = !by_skill
+            || by_agent.is_some_and(|agent| agent.named_tools.iter().any(|it| **it == *tool))
             || acting.is_some() && settings.tools_in_skills.contains(tool)
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();

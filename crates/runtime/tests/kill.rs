@@ -319,7 +319,7 @@ mission "kill" {
 struct Tools(Vec<Arc<dyn Tool>>);
 
 impl MissionServices for Tools {
-    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+    fn tools(&self, _: &str, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
         let name = match tool {
             ToolRef::BuiltIn(name) if &**name == "http.post" => "bash",
             _ => "read",
@@ -346,12 +346,7 @@ fn mission_request() -> MissionRequest {
         path: "kill.hcl".to_owned(),
         bytes: Ok(MISSION_TEXT.as_bytes().to_vec()),
     }];
-    let none = |_: &str| None;
-    let settings = MissionSettings {
-        variable: &none,
-        plugin: &none,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let (plan, _) = MissionProject::read(&files, &NoFiles, &settings);
     assert_eq!(plan.missions.len(), 1);
     MissionRequest {

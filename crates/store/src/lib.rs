@@ -6,6 +6,8 @@
 //!
 //! [`SqliteSessions`] and [`MemorySessions`] store sessions
 //! (`crates/test/src/conformance/sessions.rs`). One file can hold both.
+//!
+//! [`MissionVariables`] stores the variables of missions, in a file of its own.
 
 mod clock;
 #[cfg(feature = "sqlite")]
@@ -16,6 +18,7 @@ mod inbox;
 mod lease_holder;
 mod memory_sessions;
 mod memory_usage;
+mod mission_variables;
 #[cfg(feature = "sqlite")]
 mod schema;
 mod session_summary;
@@ -30,6 +33,7 @@ mod tolerant_usage;
 pub use clock::SystemClock;
 pub use memory_sessions::MemorySessions;
 pub use memory_usage::MemoryUsage;
+pub use mission_variables::{MAX_VARIABLE, MissionVariables, StoredVariable, VariableStoreError};
 #[cfg(feature = "sqlite")]
 pub use sqlite_sessions::{SESSION_BUSY_TIMEOUT, SqliteSessions};
 #[cfg(feature = "sqlite")]

@@ -314,8 +314,7 @@ pub fn missions_hold(bytes: &[u8]) {
     }
     let settings = MissionSettings {
         variable: &|_| Some("${vars.x}".to_owned()),
-        plugin: &|_| None,
-        library: &Vec::new,
+        ..MissionSettings::default()
     };
     let text = |path: &str, bytes: &[u8]| MissionText {
         path: path.to_owned(),

@@ -18,10 +18,12 @@ mod invocation;
 mod listing;
 mod live_settings;
 mod loaded;
+pub mod missions;
 pub mod names;
 mod other_keys;
 mod result_limit;
 mod schema;
+mod secrets;
 mod skill_access;
 mod skills;
 mod snapshot;
@@ -50,6 +52,7 @@ pub use loaded::Loaded;
 pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};
 pub use schema::{Schema, SchemaFault};
+pub use secrets::SecretValues;
 pub use skill_access::{agent_rules, decide_agent, load_rules, permit_agent, run_rules};
 pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,

@@ -34,6 +34,14 @@ pub const GREP: &str = "grep";
 pub const HTTP_GET: &str = "http_get";
 /// Asks a person. Only agents that are given it by name have it.
 pub const ASK_HUMAN: &str = "ask_human";
+/// Sends a `POST` request.
+pub const HTTP_POST: &str = "http_post";
+/// Sends a `PUT` request.
+pub const HTTP_PUT: &str = "http_put";
+/// Sends a `PATCH` request.
+pub const HTTP_PATCH: &str = "http_patch";
+/// Sends a `DELETE` request.
+pub const HTTP_DELETE: &str = "http_delete";
 
 /// Returns the names that rules and `allowed-tools` use for one of our tools.
 pub fn rule_names(tool: &str) -> &'static [&'static str] {
@@ -174,7 +182,18 @@ pub(crate) const RULE_SUBJECTS: &[(&[&str], ActionKind, &[&str])] = &[
         ActionKind::Write,
         &["file_path", "notebook_path", "path"],
     ),
-    (&["WebFetch", "http_get"], ActionKind::Fetch, &["url"]),
+    (
+        &[
+            "WebFetch",
+            HTTP_GET,
+            HTTP_POST,
+            HTTP_PUT,
+            HTTP_PATCH,
+            HTTP_DELETE,
+        ],
+        ActionKind::Fetch,
+        &["url"],
+    ),
     (
         &["Skill", "skill", "load_skill"],
         ActionKind::Skill,

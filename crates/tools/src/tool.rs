@@ -11,6 +11,7 @@ use crate::loaded::Loaded;
 use crate::names;
 use crate::result_limit;
 use crate::schema::{Schema, SchemaFault};
+use crate::secrets::SecretValues;
 
 /// A function that a model may call.
 ///
@@ -52,6 +53,22 @@ pub trait Tool: Send + Sync + Debug {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
+
+    /// Runs the tool with an input that has markers for secrets. Rules, prompts and records see the
+    /// markers, and only the effect uses the values. Fails if the tool does not support it.
+    fn answer_with(
+        &self,
+        context: &ToolContext,
+        loaded: &mut Loaded,
+        input: &Value,
+        _secrets: &SecretValues,
+    ) -> Result<ToolAnswer, ToolError> {
+        if SecretValues::is_marked(input) {
+            let text = format!("The tool {} cannot use secrets.", self.name());
+            return Err(ToolError::new(ToolErrorKind::Input, text));
+        }
+        self.answer(context, loaded, input)
+    }
 
     /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run
     /// on a thread that must not block. Data that was read to decide this is kept in `loaded`.

@@ -22,7 +22,7 @@ pub use approve::{
 };
 pub use clock::Clock;
 pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
-pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
+pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher, WebMethod, WebRequest};
 pub use model::{
     BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
 };

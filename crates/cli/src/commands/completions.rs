@@ -236,6 +236,13 @@ pub(crate) fn mission_runs() -> Vec<CompletionCandidate> {
     found.map(candidate).collect()
 }
 
+/// Returns the names of the variables of missions.
+pub(crate) fn mission_variables() -> Vec<CompletionCandidate> {
+    let names = super::mission::variables(&Environment::read());
+    let names = names.into_iter().filter(|name| is_harmless(name));
+    names.map(CompletionCandidate::new).collect()
+}
+
 /// Returns the names of missions.
 pub(crate) fn mission_names() -> Vec<CompletionCandidate> {
     let names = super::mission::names(&Environment::read());

@@ -226,7 +226,11 @@ impl Setup {
         owners
     }
 
-    fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {
+    pub(crate) fn start(
+        &self,
+        servers: &[McpServer],
+        printer: &Printer,
+    ) -> Result<Client, Failure> {
         let names: Vec<String> = servers.iter().map(McpServer::rule_name).collect();
         printer.status(&format!("Starting MCP servers: {}", names.join(", ")));
         let is_web = |server: &McpServer| matches!(server.transport, McpTransport::Web { .. });

@@ -9,7 +9,7 @@ use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording}
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{
     GraphFormat, InputFault, Mission, MissionProject, MissionSettings, RouteTarget, Schedule,
-    ScheduleTimes, Task, clock_text, from_json, parse_time, time_text, variable_name,
+    ScheduleTimes, Task, clock_text, from_json, parse_time, time_text,
 };
 use prowess_registry::{MissionFiles, mission_folder};
 use prowess_spec::ReadFault;
@@ -21,6 +21,7 @@ use crate::commands::completions;
 use crate::commands::mission_run::{
     self, MissionCancelArgs, MissionResumeArgs, MissionRunArgs, MissionShowArgs,
 };
+use crate::commands::mission_set::{self, MissionSetArgs};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::{targets, visible_skills};
@@ -32,6 +33,7 @@ use crate::{targets, visible_skills};
 Examples:
   prowess mission plan                    check missions and show their tasks
   prowess mission graph research          draw the tasks of a mission
+  prowess mission set api_key --secret    set a variable
   prowess mission show                    show the runs of this project"
 )]
 pub(crate) struct MissionArgs {
@@ -49,6 +51,7 @@ pub(crate) enum MissionCommand {
     Show(MissionShowArgs),
     Resume(MissionResumeArgs),
     Cancel(MissionCancelArgs),
+    Set(MissionSetArgs),
 }
 
 #[derive(Debug, Args)]
@@ -154,22 +157,28 @@ pub(crate) fn run(
         MissionCommand::Show(args) => mission_run::show(args, global, environment, printer),
         MissionCommand::Resume(args) => mission_run::resume(args, global, environment, printer),
         MissionCommand::Cancel(args) => mission_run::cancel(args, global, environment, printer),
+        MissionCommand::Set(args) => mission_set::run(args, global, environment, printer),
     }
 }
 
 /// Returns the names of the missions around the current folder.
 pub(crate) fn names(environment: &Environment) -> Vec<String> {
+    let names = around(environment).missions.into_iter();
+    names.map(|mission| mission.name.into_string()).collect()
+}
+
+/// Returns the names of the variables around the current folder.
+pub(crate) fn variables(environment: &Environment) -> Vec<String> {
+    let names = around(environment).variables.into_iter();
+    names.map(|variable| variable.name.into_string()).collect()
+}
+
+/// Reads the project around the current folder, without what is set outside of it.
+fn around(environment: &Environment) -> MissionProject {
     let folder = mission_folder(&environment.current, environment.home.as_deref());
     let files = folder.and_then(|folder| MissionFiles::read(&folder).ok());
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
-    let project = files.and_then(|files| files.project(&settings).ok());
-    let missions = project.map(|(project, _)| project.missions);
-    let names = missions.unwrap_or_default().into_iter();
-    names.map(|mission| mission.name.into_string()).collect()
+    let project = files.and_then(|files| files.project(&MissionSettings::default()).ok());
+    project.map(|(project, _)| project).unwrap_or_default()
 }
 
 /// A project that was read.
@@ -216,11 +225,14 @@ impl ReadProject {
                 .hint("pass a folder with the files of a mission"));
         }
         let config = visible_skills::load(environment).config;
-        let variable = |name: &str| environment.variable(&variable_name(name));
+        let values = mission_set::values(&files.root, environment)?;
+        let variable = |name: &str| values.get(name);
+        let is_secret = |name: &str| values.is_secret(name);
         let plugin = |name: &str| config.mission_plugins.get(name).cloned();
         let library = || visible_skills::names(global, &config, environment);
         let settings = MissionSettings {
             variable: &variable,
+            is_secret: &is_secret,
             plugin: &plugin,
             library: &library,
         };

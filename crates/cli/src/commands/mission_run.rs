@@ -1,5 +1,6 @@
 //! `prowess mission run`, `show`, `resume` and `cancel`
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +15,15 @@ use prowess::tools::Tool;
 use prowess::traits::{
     Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary, Watcher,
 };
+use prowess::{MissionModels, MissionServers, mission_servers};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_flow::mission::{
-    MissionBudget, MissionEnding, MissionProject, MissionState, ModelRef, ToolRef, to_json,
+    Mission, MissionBudget, MissionEnding, MissionProject, MissionState, ModelRef, RouteTarget,
+    ToolRef, from_json, to_json,
 };
+use prowess_mcp::Client;
+use prowess_store::SystemClock;
+use prowess_tools::missions::{FoundTools, MissionToolServices, MissionTools};
 use prowess_trust::{MissionTrust, TrustStore};
 use serde_json::{Map, Value, json};
 
@@ -25,11 +31,12 @@ use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::commands::completions;
 use crate::commands::mission::{ReadProject, given_inputs};
+use crate::commands::mission_set;
 use crate::commands::run::{self, Lines, Silent, about, dollars, failure};
 use crate::commands::session::{find, when};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
+use crate::runtime_setup::{ModelArgs, Setup, WaitArgs, model_settings};
 use crate::{permissions, targets, usage_store};
 
 /// Maximum number of runs in a list.
@@ -233,7 +240,13 @@ pub(crate) fn run(
     };
     let setup = Setup::open(global, environment, printer)?;
     let how = Start::Run(Box::new(request));
-    drive(how, &args.model, &args.wait, args.json, setup, printer)
+    drive(
+        how,
+        (&args.model, &args.wait, args.json),
+        setup,
+        environment,
+        printer,
+    )
 }
 
 /// Continues a run.
@@ -297,7 +310,13 @@ pub(crate) fn resume(
         printer,
     )?;
     let how = Start::Resume(id, Box::new(resume), Box::new(state));
-    drive(how, &args.model, &args.wait, args.json, setup, printer)
+    drive(
+        how,
+        (&args.model, &args.wait, args.json),
+        setup,
+        environment,
+        printer,
+    )
 }
 
 /// Continues a run after an answer.
@@ -310,11 +329,10 @@ pub(crate) fn resume_after_answer(
     setup: Setup,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let (model, wait, json) = args;
     let mut resume = MissionResume::default();
     prepare(&mut resume, &state, false, global, environment, printer)?;
     let how = Start::Resume(id.into(), Box::new(resume), Box::new(state));
-    drive(how, model, wait, json, setup, printer)
+    drive(how, args, setup, environment, printer)
 }
 
 /// Checks the trust in the files of a run, and notes which of them changed.
@@ -399,43 +417,59 @@ enum Start {
 }
 
 impl Start {
-    fn plan(&self) -> Option<(&MissionProject, &str)> {
+    /// Returns the plan, the mission, the folder of the project and the inputs.
+    fn parts(&self) -> Option<(&MissionProject, &str, &Path, &Map<String, Value>)> {
         match self {
-            Self::Run(request) => Some((&request.plan, &request.mission)),
+            Self::Run(request) => {
+                let root = Path::new(&*request.folder);
+                Some((&request.plan, &request.mission, root, &request.inputs))
+            }
             Self::Resume(_, resume, state) => {
                 let start = state.start()?;
                 let plan = resume.plan.as_deref().unwrap_or(&start.plan);
-                Some((plan, &start.mission))
+                let root = Path::new(&*start.folder);
+                Some((plan, &start.mission, root, &start.inputs))
             }
         }
     }
 }
 
+/// Returns the model of the commander of a mission, if it can be used.
+fn commander_model(how: &Start, services: &dyn MissionServices) -> Option<Arc<dyn Model>> {
+    let (plan, mission, ..) = how.parts()?;
+    let model = plan.mission(mission)?.commander.model.as_ref()?;
+    services.model(model).ok()
+}
+
 fn drive(
     how: Start,
-    model: &ModelArgs,
-    wait: &WaitArgs,
-    json: bool,
+    (model, wait, json): (&ModelArgs, &WaitArgs, bool),
     mut setup: Setup,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     setup.wait(wait);
     let approver = Arc::clone(&setup.services.approver);
     let store = setup.sessions();
-    let storage = setup
-        .paths
-        .state
-        .as_ref()
-        .map(|state| state.join("missions"));
-    let servers = setup.connect(None, printer)?;
+    let _servers = setup.connect(None, printer)?;
+    let (services, _client) = services(&how, &setup, environment, printer)?;
+    let services: Arc<dyn MissionServices> = Arc::new(services);
     let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
-        let chosen = setup.model(model).await?;
-        if !json {
+        let is_chosen = model.model.is_some();
+        let (used, why) = match setup.model(model).await {
+            Ok(chosen) => (chosen.model, chosen.why),
+            // Without a model of the user, the one of the commander is the usual one.
+            Err(failure) => match commander_model(&how, &*services).filter(|_| !is_chosen) {
+                Some(model) => (model, "the model of the commander".to_owned()),
+                None => return Err(failure),
+            },
+        };
+        if !json && is_chosen {
             printer.status(&about(
-                &chosen.model.about().name,
-                &chosen.why,
-                chosen.model.about().note.as_deref(),
+                &used.about().name,
+                &why,
+                used.about().note.as_deref(),
             ));
         }
         let watcher: Arc<dyn Watcher> = if json {
@@ -443,60 +477,154 @@ fn drive(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            let lines = prowess_tui::mission_output::MissionLines::new(Box::new(printer.live()));
-            Arc::new(match &how {
-                Start::Run(_) => lines,
-                Start::Resume(_, _, state) => lines.resumed(state),
-            })
+            Arc::new(prowess_tui::mission_output::MissionLines::new(Box::new(
+                printer.live(),
+            )))
         };
-        let is_chosen = model.model.is_some() || how.plan().is_none();
-        let runtime = setup.runtime(model, chosen.model, approver, vec![watcher], |settings| {
+        let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
             settings.is_model_chosen = is_chosen;
         })?;
         let engine = runtime.engine();
-        let services: Arc<dyn MissionServices> = Arc::new(OwnServices {
-            tools: engine.services().tools.clone(),
-            storage,
-        });
         let finished = match how {
             Start::Run(request) => engine.run_mission(*request, services, &cancel).await,
             Start::Resume(id, resume, _) => {
                 engine.resume_mission(&id, *resume, services, &cancel).await
             }
         };
-        drop(servers);
         let finished = finished.map_err(|error| failure(&error))?;
         print(&finished, json, &*store, printer)
     })
 }
 
-/// The tools and models of missions.
+/// The tools and models of the missions of a project.
 #[derive(Debug)]
-struct OwnServices {
-    tools: Vec<Arc<dyn Tool>>,
+struct ProjectServices {
+    /// The tools of each mission that may run.
+    tools: BTreeMap<Box<str>, MissionTools>,
+    models: MissionModels,
     storage: Option<PathBuf>,
 }
 
-impl MissionServices for OwnServices {
-    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
-        let name = match tool {
-            ToolRef::BuiltIn(name) => name.replace('.', "_"),
-            ToolRef::Server { server, tool } => format!("mcp__{server}__{tool}"),
-            ToolRef::Bound(name) => name.to_string(),
-            ToolRef::Plugin { .. } => return Err("plugins are not loaded".to_owned()),
-        };
-        let found = self.tools.iter().find(|known| known.name() == name);
-        let found = found.ok_or_else(|| "no such tool".to_owned())?;
-        Ok(vec![Arc::clone(found)])
+impl MissionServices for ProjectServices {
+    fn tools(&self, mission: &str, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let tools = self.tools.get(mission);
+        let tools = tools.ok_or_else(|| "the mission is not known".to_owned())?;
+        let FoundTools { tools, mut missing } = tools.find(std::slice::from_ref(tool));
+        match missing.pop() {
+            Some(missing) => Err(missing.why),
+            None => Ok(tools),
+        }
+    }
+
+    fn model(&self, model: &ModelRef) -> Result<Arc<dyn Model>, String> {
+        self.models.open(model).map_err(|error| error.to_string())
     }
 
     fn storage(&self) -> Option<PathBuf> {
         self.storage.clone()
     }
+}
 
-    fn model(&self, _: &ModelRef) -> Result<Arc<dyn Model>, String> {
-        Err("pass a model with `--model`".to_owned())
+/// Returns the missions that a run may reach: the first one, and those that routes lead to.
+fn reachable<'p>(plan: &'p MissionProject, first: &str) -> Vec<&'p Mission> {
+    let mut found: Vec<&Mission> = plan.mission(first).into_iter().collect();
+    let mut at = 0;
+    while let Some(mission) = found.get(at).copied() {
+        at += 1;
+        for route in mission.tasks.iter().flat_map(|task| &task.routes) {
+            if let RouteTarget::Mission { name, .. } = &route.target
+                && let Some(next) = plan.mission(name)
+                && !found.iter().any(|known| known.name == next.name)
+            {
+                found.push(next);
+            }
+        }
     }
+    found
+}
+
+/// Starts the servers of the missions that a run may reach, and builds their tools and models.
+fn services(
+    how: &Start,
+    setup: &Setup,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(ProjectServices, Option<Client>), Failure> {
+    let storage = setup
+        .paths
+        .state
+        .as_ref()
+        .map(|state| state.join("missions"));
+    let no_plan = || Failure::new("the run has no plan");
+    let (plan, first, root, inputs) = how.parts().ok_or_else(no_plan)?;
+    let values = mission_set::values(root, environment)?;
+    let missions = reachable(plan, first);
+    let mut started = MissionServers::default();
+    for mission in &missions {
+        let more = mission_servers(plan, mission, &values, &setup.config.server_names);
+        for server in more.servers {
+            if !started
+                .servers
+                .iter()
+                .any(|known| known.name == server.name)
+            {
+                started.servers.push(server);
+            }
+        }
+        started.names.extend(more.names);
+        started.faults.extend(more.faults);
+    }
+    let client = if started.servers.is_empty() {
+        None
+    } else {
+        let secrets = values.secrets(plan);
+        let client = setup.start(&started.servers, printer)?;
+        for server in client.servers() {
+            if let Some(fault) = &server.fault {
+                let why = secrets.redact(fault.to_string());
+                printer.warn(&sanitize::line(&why));
+                started.faults.insert(server.name.clone(), why);
+            }
+        }
+        Some(client)
+    };
+    let mut server_tools = setup.services.tools.clone();
+    server_tools.extend(client.iter().flat_map(Client::tools));
+    let tool_services = MissionToolServices {
+        fetcher: Some(setup.fetcher()?),
+        clock: Arc::new(SystemClock),
+        servers: started.names,
+        server_tools,
+        faults: started.faults,
+        built_in: BTreeMap::new(),
+    };
+    let mut tools = BTreeMap::new();
+    for mission in missions {
+        let is_first = *mission.name == *first;
+        let given: Vec<_> = inputs
+            .iter()
+            .filter(|_| is_first)
+            .map(|(name, value)| (name.clone(), from_json(value)))
+            .collect();
+        let made = MissionTools::new(plan, mission, &values, &given, &tool_services);
+        let made = made.map_err(|error| {
+            Failure::new(format!(
+                "mission {} cannot run",
+                wording::tick(&mission.name)
+            ))
+            .cause(error)
+            .hint("set variables with `prowess mission set NAME`")
+        })?;
+        tools.insert(mission.name.clone(), made);
+    }
+    let settings = model_settings(&setup.variables)?;
+    let models = MissionModels::new(plan, values, Arc::clone(&setup.variables), settings, None);
+    let services = ProjectServices {
+        tools,
+        models,
+        storage,
+    };
+    Ok((services, client))
 }
 
 /// Returns the open questions of a run and its sub-runs.

@@ -15,6 +15,7 @@ pub(crate) mod mcp;
 mod mcp_servers;
 pub(crate) mod mission;
 pub(crate) mod mission_run;
+pub(crate) mod mission_set;
 pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod policy;

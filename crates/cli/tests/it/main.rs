@@ -40,6 +40,7 @@ mod listing;
 mod live;
 mod mcp;
 mod mission_runs;
+mod mission_set;
 mod missions;
 mod new;
 mod output;

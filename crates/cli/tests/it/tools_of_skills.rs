@@ -1,6 +1,7 @@
 //! The tools that a skill has: names of other systems, MCP servers, several files at once, and
 //! folders that its commands may write to.
 
+use prowess_test::server::{ServerStep, TestServer};
 use serde_json::{Value, json};
 
 use crate::world::{DESCRIPTION, Output, World};
@@ -640,7 +641,7 @@ fn setting_adds_the_skill_tool_of_agentick() {
         results(&output)
     );
     // The description, as a provider receives it.
-    let server = prowess_test::server::TestServer::once(prowess_test::server::sse(&format!(
+    let server = TestServer::once(prowess_test::server::sse(&format!(
         "{}\n[DONE]",
         json!({ "id": "x", "object": "chat.completion.chunk", "model": "m", "choices": [
             { "index": 0, "finish_reason": "stop", "delta": { "content": "Done." } },
@@ -666,4 +667,62 @@ fn setting_adds_the_skill_tool_of_agentick() {
     world.file(".agents/prowess.toml", "[tools]\nskill = false\n");
     let output = run(&world, &task, &[]);
     assert!(!has(&declared(&output)[0], "skill"));
+}
+
+/// Tools that change something on the web are declared if a trusted skill or an agent names them, and
+/// each call needs a rule of its own or approval.
+#[test]
+fn changing_web_tools_are_named_and_approved() {
+    let world = World::new();
+    let created = "HTTP/1.1 201 Created\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+    let server = TestServer::new(vec![vec![ServerStep::Send(created.into())]; 4]);
+    let url = format!("http://127.0.0.1:{}/items", server.port);
+    let post = call("http_post", &json!({ "url": url, "body": { "a": 1 } }));
+    skill(
+        &world,
+        "plain",
+        "context: fork\nallowed-tools: WebFetch\n",
+        "Fetch.",
+    );
+    skill(
+        &world,
+        "sender",
+        "context: fork\nallowed-tools: http_post\n",
+        "Send.",
+    );
+    world.file(
+        "~/.claude/agents/poster.md",
+        "---\nname: poster\ndescription: Posts.\ntools: http_post\n---\nPost.\n",
+    );
+    world.file(
+        "~/.claude/agents/reader.md",
+        "---\nname: reader\ndescription: Reads.\ndisallowedTools: Bash\n---\nRead.\n",
+    );
+    let fetching = "WebFetch(domain:127.0.0.1)";
+    let posting = "http_post(domain:127.0.0.1)";
+    for (arguments, is_declared, rule, is_sent) in [
+        (&["run", "--task", "go"][..], false, posting, false),
+        (&["run", "plain"], false, posting, false),
+        (&["run", "sender"], true, fetching, false),
+        (&["run", "sender"], true, posting, true),
+        (&["agent", "run", "reader", "go"], false, posting, false),
+        (&["agent", "run", "poster", "go"], true, fetching, false),
+        (&["agent", "run", "poster", "go"], true, posting, true),
+    ] {
+        let before = server.asked().len();
+        let arguments = [arguments, &["--approve", rule]].concat();
+        let output = run(&world, &arguments, std::slice::from_ref(&post));
+        let tools = &declared(&output)[0];
+        assert_eq!(has(tools, "http_post"), is_declared, "{arguments:?}");
+        assert!(!has(tools, "http_put"), "{arguments:?}");
+        let told = &results(&output)[0];
+        let sent = server.asked().len() - before;
+        assert_eq!(sent, usize::from(is_sent), "{arguments:?}: {told}");
+        assert_eq!(
+            told.contains("status 201"),
+            is_sent,
+            "{arguments:?}: {told}"
+        );
+    }
+    assert_eq!(server.asked()[0].json(), json!({ "a": 1 }));
 }

@@ -32,13 +32,7 @@ fn plan_with(settings: &str, tasks: &str) -> MissionProject {
         path: "a.hcl".to_owned(),
         bytes: Ok(text.into_bytes()),
     }];
-    let none = |_: &str| None;
-    let library = Vec::new;
-    let settings = MissionSettings {
-        variable: &none,
-        plugin: &none,
-        library: &library,
-    };
+    let settings = MissionSettings::default();
     let (project, reports) = MissionProject::read(&files, &NoFiles, &settings);
     let errors: Vec<String> = reports
         .iter()

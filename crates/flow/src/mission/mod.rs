@@ -6,6 +6,7 @@
 mod blocks;
 mod brief;
 mod draw;
+mod fill;
 mod graph;
 mod inputs;
 mod machine;
@@ -28,6 +29,7 @@ pub use brief::{
     BriefFault, MAX_OUTPUT, MAX_SUMMARY, NO_ROUTE, TaskBrief, route_name, task_report,
 };
 pub use draw::GraphFormat;
+pub use fill::{FillError, FillVariable, fill};
 pub use inputs::{InputFault, InputValues};
 pub use machine::{
     ChosenRoute, MAX_DATASET, MISSION_VERSION, MissionBudget, MissionEnding, MissionEvent,
@@ -36,9 +38,9 @@ pub use machine::{
 };
 pub use model::{
     AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
-    DatasetItems, DefinitionScope, MemoryBlock, Mission, ModelBlock, ModelRef, PacketBlock,
-    ParallelItems, Place, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock, Task,
-    TaskIterator, ToolRef, Trigger, VariableBlock,
+    DatasetItems, DefinitionScope, MemoryBlock, Mission, ModelBlock, ModelPrice, ModelRef,
+    PacketBlock, ParallelItems, Place, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock,
+    Task, TaskIterator, ToolRef, Trigger, VariableBlock,
 };
 pub use prowess_hcl::Value;
 pub use read::variable_name;
@@ -85,10 +87,24 @@ pub struct MissionText {
 pub struct MissionSettings<'a> {
     /// Returns the value of a variable that is set outside of the project.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Returns `true` if a variable was set as a secret, whatever its block says.
+    pub is_secret: &'a dyn Fn(&str) -> bool,
     /// Returns the MCP server that replaces a plugin.
     pub plugin: &'a dyn Fn(&str) -> Option<String>,
     /// Returns the names of the skills in the library. Called at most once, if needed.
     pub library: &'a dyn Fn() -> Vec<String>,
+}
+
+impl Default for MissionSettings<'_> {
+    /// Returns settings without variables, stand-ins and skills.
+    fn default() -> Self {
+        Self {
+            variable: &|_| None,
+            is_secret: &|_| false,
+            plugin: &|_| None,
+            library: &Vec::new,
+        }
+    }
 }
 
 impl std::fmt::Debug for MissionSettings<'_> {

@@ -75,6 +75,13 @@ pub enum ToolRef {
         /// The tool.
         tool: Box<str>,
     },
+    /// A tool of an MCP server of the user's settings, which replaces a plugin.
+    UserServer {
+        /// The server.
+        server: Box<str>,
+        /// The tool.
+        tool: Box<str>,
+    },
     /// A tool of a plugin that no MCP server replaces.
     Plugin {
         /// The plugin.
@@ -88,7 +95,9 @@ impl std::fmt::Display for ToolRef {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::BuiltIn(name) | Self::Bound(name) => formatter.write_str(name),
-            Self::Server { server, tool } => write!(formatter, "mcp.{server}.{tool}"),
+            Self::Server { server, tool } | Self::UserServer { server, tool } => {
+                write!(formatter, "mcp.{server}.{tool}")
+            }
             Self::Plugin { plugin, tool } => write!(formatter, "plugins.{plugin}.{tool}"),
         }
     }
@@ -215,8 +224,24 @@ pub struct ModelBlock {
     pub base_url: Option<Value>,
     /// Names, and the names of the provider.
     pub aliases: Vec<(Box<str>, Box<str>)>,
+    /// Prices, by name.
+    #[serde(default)]
+    pub prices: Vec<(Box<str>, ModelPrice)>,
     /// The place of its definition.
     pub place: Place,
+}
+
+/// A `pricing` block: dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelPrice {
+    /// Input.
+    pub input: Option<f64>,
+    /// Output.
+    pub output: Option<f64>,
+    /// Input that was read from a cache.
+    pub cache_read: Option<f64>,
+    /// Input that was written to a cache.
+    pub cache_write: Option<f64>,
 }
 
 /// A `variable` block.
@@ -226,6 +251,9 @@ pub struct VariableBlock {
     pub name: Box<str>,
     /// `true` if its value may reach no model, record or output.
     pub is_secret: bool,
+    /// `true` if the file has a default.
+    #[serde(default)]
+    pub has_default: bool,
     /// The place of its definition.
     pub place: Place,
 }

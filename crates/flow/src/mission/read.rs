@@ -302,13 +302,15 @@ impl Reader<'_> {
             if secrets.contains_key(&name) {
                 continue;
             }
-            let is_secret = self.flag(file, block, "secret").unwrap_or(false);
+            let is_declared_secret = self.flag(file, block, "secret").unwrap_or(false);
+            let is_secret = is_declared_secret || (self.settings.is_secret)(&name);
             let default = block.attribute("default").and_then(|default| {
                 let value = self.value(file, &default.value, Context::PROGRAM)?;
-                if is_secret {
+                if is_declared_secret {
                     let message = format!("the secret `{}` has a default", shown(&name));
                     let help = format!(
-                        "remove it, and set the environment variable `{}`",
+                        "remove it, and run `prowess mission set {}` or set the environment variable `{}`",
+                        shown(&name),
                         variable_name(&name)
                     );
                     self.report(file, rules::SECRET, default.name.span, message, help);
@@ -325,6 +327,7 @@ impl Reader<'_> {
             } else {
                 (self.settings.variable)(&name).map(|text| Value::Text(text.into()))
             };
+            let default = default.filter(|_| !is_secret);
             let value = given.or(default).filter(|value| *value != Value::Null);
             let value = value.unwrap_or_else(|| late("vars", &name));
             entries.push((name.clone(), value));
@@ -332,14 +335,19 @@ impl Reader<'_> {
             project.variables.push(VariableBlock {
                 name,
                 is_secret,
+                has_default: block.attribute("default").is_some(),
                 place: self.place(file, span),
             });
         }
         // Variables that are set and not declared.
         for name in used_variables(blocks) {
-            if !secrets.contains_key(&*name)
-                && let Some(text) = (self.settings.variable)(&name)
-            {
+            if secrets.contains_key(&*name) {
+                continue;
+            }
+            if (self.settings.is_secret)(&name) {
+                entries.push((name.clone(), late("vars", &name)));
+                secrets.insert(name, true);
+            } else if let Some(text) = (self.settings.variable)(&name) {
                 entries.push((name.clone(), Value::Text(text.into())));
                 secrets.insert(name, false);
             }
@@ -447,7 +455,7 @@ impl Reader<'_> {
                         None | Some(("file", _)) => continue,
                         Some(("keychain", _)) => (
                             "`vault` with `keychain` has no effect here",
-                            "set variables in the environment, such as `PROWESS_VAR_NAME`",
+                            "set variables with `prowess mission set NAME`, or in the environment: `PROWESS_VAR_NAME`",
                         ),
                         Some((other, span)) => {
                             let message = format!("unknown vault `{}`", shown(other));
@@ -529,9 +537,17 @@ impl Reader<'_> {
             self.report(file, rule, old.name.span, message, "remove it");
         }
         let mut prices = BTreeSet::new();
+        let mut pricing_blocks = Vec::new();
         for pricing in block.blocks().filter(|one| &*one.kind.text == "pricing") {
-            for name in ["input", "output", "cache_read", "cache_write"] {
+            let mut found = super::ModelPrice::default();
+            for (name, value) in [
+                ("input", &mut found.input),
+                ("output", &mut found.output),
+                ("cache_read", &mut found.cache_read),
+                ("cache_write", &mut found.cache_write),
+            ] {
                 let price = self.number(file, pricing, name);
+                *value = price;
                 if price.is_some_and(|price| price < 0.0) {
                     let span = pricing
                         .attribute(name)
@@ -539,6 +555,9 @@ impl Reader<'_> {
                     let message = format!("`{name}` must be at least 0");
                     self.report(file, rules::VALUE, span, message, "");
                 }
+            }
+            if let Some(label) = pricing.labels.first() {
+                pricing_blocks.push((label.text.clone(), found));
             }
             if let Some(label) = pricing.labels.first()
                 && !prices.insert(label.text.clone())
@@ -591,6 +610,7 @@ impl Reader<'_> {
             api_key,
             base_url,
             aliases,
+            prices: pricing_blocks,
             place: self.place(file, name_span),
         })
     }

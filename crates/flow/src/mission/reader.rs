@@ -1077,7 +1077,7 @@ impl<'a> Reader<'a> {
             }
             (Some("plugins"), [plugin, tool]) => {
                 if let Some(server) = (self.settings.plugin)(plugin) {
-                    return vec![ToolRef::Server {
+                    return vec![ToolRef::UserServer {
                         server: server.into(),
                         tool: (*tool).into(),
                     }];

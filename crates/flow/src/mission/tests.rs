@@ -34,6 +34,7 @@ fn read_with(
         variable,
         plugin: &|plugin| (plugin == "replaced").then(|| "standin".to_owned()),
         library: &|| vec!["library-skill".to_owned()],
+        ..MissionSettings::default()
     };
     let texts: Vec<MissionText> = files
         .iter()
@@ -180,11 +181,7 @@ fn mark_crlf_tabs_and_missing_line_break_are_read() {
 
 #[test]
 fn bytes_that_are_not_utf8_and_large_files_are_findings() {
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let text = |path: &str, bytes: Vec<u8>| MissionText {
         path: path.to_owned(),
         bytes: Ok(bytes),

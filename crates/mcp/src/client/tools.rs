@@ -11,7 +11,8 @@ use prowess_diag::wording::shorten;
 use prowess_policy::GateAction;
 use prowess_tools::input::plain_fields;
 use prowess_tools::{
-    Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
+    Loaded, Schema, SchemaFault, SecretValues, Tool, ToolAnswer, ToolContext, ToolError,
+    ToolErrorKind,
 };
 use prowess_traits::MAX_EVENT;
 use rmcp::model::{
@@ -207,6 +208,18 @@ impl Tool for RemoteTool {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
+        self.answer_with(tool_context, loaded, input, &SecretValues::new())
+    }
+
+    fn answer_with(
+        &self,
+        tool_context: &ToolContext,
+        loaded: &mut Loaded,
+        marked: &Value,
+        secrets: &SecretValues,
+    ) -> Result<ToolAnswer, ToolError> {
+        secrets.check(marked)?;
+        let input = &secrets.shown_input(marked);
         let fields = plain_fields(input);
         let arguments: Vec<(&str, &str)> = fields
             .iter()
@@ -230,7 +243,7 @@ impl Tool for RemoteTool {
         let what = format!("Calling {}", self.rule_name);
         tool_context.permit(loaded, &action, &what, &format!("{what}: {shown}"))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());
-        params.arguments = input.as_object().cloned();
+        params.arguments = secrets.fill_input(marked).as_object().cloned();
         let called = self.link.wait(|link| async move {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             match link.request(request).await? {
@@ -239,14 +252,18 @@ impl Tool for RemoteTool {
             }
         });
         let failed = |text: String| ToolError::new(ToolErrorKind::Failed, text);
+        let failed = |text: String| failed(secrets.redact(text));
         let result = called.map_err(|error| failed(format!("{}: {error}.", self.name)))?;
         let is_error = result.is_error == Some(true);
         let answer = read(result);
         if is_error {
-            Err(failed(answer.text))
-        } else {
-            Ok(answer)
+            return Err(failed(answer.text));
         }
+        Ok(ToolAnswer {
+            text: secrets.redact(answer.text),
+            value: secrets.redact_value(&answer.value),
+            images: answer.images,
+        })
     }
 }
 

@@ -13,7 +13,9 @@ use prowess_policy::{ApprovalAnswer, Effect, Gate, RuleSource};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
 use prowess_test::{PATIENCE, World, wait_until};
-use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
+use prowess_tools::{
+    Loaded, SecretValues, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset,
+};
 use prowess_traits::{ApprovalRequest, Approver};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -277,6 +279,32 @@ fn server_skill_is_untrusted_text() {
         [r#"Calling mcp__docs__pay: {"amount":5}"#]
     );
     assert_eq!(hostile.count("tools/call pay"), 0);
+}
+
+/// A secret of a mission reaches the server. The question, the rules and the result have its name.
+#[test]
+fn secret_reaches_the_server_and_not_the_question() {
+    let hostile =
+        Hostile::with(|plan| plan["tools"][0]["inputSchema"] = json!({ "type": "object" }));
+    let mut agent = Agent::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
+    let mut secrets = SecretValues::new();
+    secrets.add("vars.token", "canary-4711");
+    let tool = agent.client.tools().remove(0);
+    let input = json!({ "key": format!("Bearer {}", SecretValues::marker("vars.token")) });
+    let (context, loaded) = (&agent.context, &mut agent.loaded);
+    // The server repeats what it received.
+    let answer = tool.answer_with(context, loaded, &input, &secrets).unwrap();
+    assert!(
+        answer.text.contains("\"Bearer ${vars.token}\""),
+        "{}",
+        answer.text
+    );
+    assert!(!format!("{answer:?}").contains("canary"), "{answer:?}");
+    let question = r#"Calling mcp__docs__pay: {"key":"Bearer ${vars.token}"}"#;
+    assert_eq!(*agent.person.asked.lock().unwrap(), [question]);
+    // Without the secret, the marker is refused.
+    assert!(tool.answer(context, loaded, &input).is_err());
+    assert_eq!(hostile.count("tools/call pay"), 1);
 }
 
 /// Scenario of SEP-2640: nothing is read before it is used.

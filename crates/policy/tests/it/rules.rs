@@ -557,9 +557,12 @@ fn hosts() {
         &[],
     );
     let fetch = |host| {
-        let private = false;
-        gate.decide(&GateAction::Fetch { host, private }, &Actor::default())
-            .verdict
+        let action = GateAction::Fetch {
+            host,
+            private: false,
+            changing: None,
+        };
+        gate.decide(&action, &Actor::default()).verdict
     };
     assert_eq!(fetch("a.example.com"), Allow);
     assert_eq!(fetch("A.EXAMPLE.com."), Allow);
@@ -629,13 +632,125 @@ fn private_hosts_need_approval_of_exactly_that_host() {
         gate.mode = mode;
         gate.approvals
             .add(Effect::Allow, approve, RuleSource::Approval);
-        let private = true;
-        let decision = gate.decide(&GateAction::Fetch { host, private }, &Actor::default());
+        let action = GateAction::Fetch {
+            host,
+            private: true,
+            changing: None,
+        };
+        let decision = gate.decide(&action, &Actor::default());
         assert_eq!(
             decision.verdict, verdict,
             "{allow} {approve} {mode:?} {host}"
         );
     }
+}
+
+/// A rule about fetching restricts requests that change something, and never allows them.
+#[test]
+fn changing_requests_need_a_rule_of_their_own() {
+    for (allow, deny, approve, host, verdict) in [
+        ("WebFetch", "", "", "example.com", Ask),
+        ("http_get", "", "", "example.com", Ask),
+        ("fetch:example.com", "", "", "example.com", Ask),
+        (
+            "WebFetch(domain:example.com)",
+            "",
+            "WebFetch",
+            "example.com",
+            Ask,
+        ),
+        ("http_put", "", "", "example.com", Ask),
+        ("http_put(domain:example.com)", "", "", "example.com", Ask),
+        ("http_post", "", "", "example.com", Allow),
+        (
+            "http_post(domain:example.com)",
+            "",
+            "",
+            "example.com",
+            Allow,
+        ),
+        ("http_post(domain:example.com)", "", "", "example.org", Ask),
+        (
+            "http_post",
+            "WebFetch(domain:example.com)",
+            "",
+            "example.com",
+            Deny,
+        ),
+        ("http_post", "http_get", "", "example.com", Deny),
+        ("http_post", "http_post(domain:*.com)", "", "a.com", Deny),
+        ("http_post", "http_put", "", "example.com", Allow),
+        (
+            "WebFetch",
+            "",
+            "http_post(domain:example.com)",
+            "example.com",
+            Allow,
+        ),
+        ("http_post", "", "http_post", "localhost", Ask),
+        (
+            "http_post",
+            "",
+            "WebFetch(domain:localhost)",
+            "localhost",
+            Ask,
+        ),
+        (
+            "http_post",
+            "",
+            "http_post(domain:localhost)",
+            "localhost",
+            Allow,
+        ),
+        (
+            "http_post",
+            "",
+            "http_put(domain:localhost)",
+            "localhost",
+            Ask,
+        ),
+    ] {
+        let denied: &[&str] = if deny.is_empty() { &[] } else { &[deny] };
+        let mut gate = gate(&[allow], &[], denied);
+        if !approve.is_empty() {
+            gate.approvals
+                .add(Effect::Allow, approve, RuleSource::Approval);
+        }
+        let action = GateAction::Fetch {
+            host,
+            private: host == "localhost",
+            changing: Some("http_post"),
+        };
+        let decision = gate.decide(&action, &Actor::default());
+        assert_eq!(decision.verdict, verdict, "{allow} {deny} {approve} {host}");
+    }
+    // A rule about changing does not allow fetching.
+    let action = GateAction::Fetch {
+        host: "example.com",
+        private: false,
+        changing: None,
+    };
+    let decision = gate(&["http_post"], &[], &[]).decide(&action, &Actor::default());
+    assert_eq!(decision.verdict, Ask);
+    // A skill that may fetch cannot send.
+    let tools = PermissionRules::of_skill("x", "WebFetch", "");
+    let actor = Actor {
+        skill: Some(SkillActor {
+            name: "x",
+            digest: "d",
+            trusted: true,
+            tools: &tools,
+            ceiling: true,
+        }),
+        ..Actor::default()
+    };
+    let action = GateAction::Fetch {
+        host: "example.com",
+        private: false,
+        changing: Some("http_delete"),
+    };
+    let decision = gate(&["http_delete"], &[], &[]).decide(&action, &actor);
+    assert_eq!(decision.verdict, Deny, "{decision:?}");
 }
 
 /// `--approve` answers what a person would be asked. It does not override a denial.

@@ -404,9 +404,9 @@ impl<S: Presenter> Run<'_, S> {
         let plugin = |name: &str| self.presenter.plugin_server(name);
         let library = || self.presenter.skill_names();
         work(&MissionSettings {
-            variable: &|_| None,
             plugin: &plugin,
             library: &library,
+            ..MissionSettings::default()
         })
     }
 

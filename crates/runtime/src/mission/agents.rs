@@ -24,9 +24,9 @@ const MAX_COMMANDER_TURNS: u32 = 200;
 
 /// Provides what the files of a mission name.
 pub trait MissionServices: std::fmt::Debug + Send + Sync {
-    /// Returns the tools that a reference means: one, or all tools of a server. The error says why it
+    /// Returns the tools that a reference in a mission means: one, or all tools of a server. The error says why it
     /// is not available.
-    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String>;
+    fn tools(&self, mission: &str, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String>;
 
     /// Returns a model of a `model` block.
     fn model(&self, model: &ModelRef) -> Result<Arc<dyn Model>, String>;
@@ -147,6 +147,7 @@ impl MissionCast {
     /// Adds the tools of references. Returns their names, and the references without a tool.
     fn add_tools(
         &mut self,
+        mission: &str,
         tools: &[ToolRef],
         services: &dyn MissionServices,
     ) -> (Vec<Box<str>>, Vec<String>) {
@@ -156,7 +157,7 @@ impl MissionCast {
                 ToolRef::BuiltIn(name) if &**name == "human.ask" => {
                     Ok(vec![Arc::new(AskHuman) as Arc<dyn Tool>])
                 }
-                _ => services.tools(reference),
+                _ => services.tools(mission, reference),
             };
             match found {
                 Ok(found) => {
@@ -186,7 +187,7 @@ impl MissionCast {
         agent: &AgentBlock,
         services: &dyn MissionServices,
     ) -> PreparedAgent {
-        let (own, missing) = self.add_tools(&agent.tools, services);
+        let (own, missing) = self.add_tools(&mission.name, &agent.tools, services);
         let mut messages: Vec<String> = missing
             .iter()
             .map(|missing| {
@@ -198,7 +199,7 @@ impl MissionCast {
         let mut own_skills = Vec::new();
         let mut of_skills: BTreeSet<Box<str>> = BTreeSet::new();
         for block in blocks {
-            let (tools, missing) = self.add_tools(&block.tools, services);
+            let (tools, missing) = self.add_tools(&mission.name, &block.tools, services);
             of_skills.extend(tools.iter().cloned());
             own_skills.push(own_skill(block, tools, &missing));
             messages.extend(missing.iter().map(|missing| {

@@ -38,7 +38,7 @@ prowess_test::tests! {
 struct Tools(Vec<Arc<dyn Tool>>);
 
 impl MissionServices for Tools {
-    fn tools(&self, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+    fn tools(&self, _: &str, tool: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
         let name = match tool {
             ToolRef::BuiltIn(name) if &**name == "http.post" => "bash",
             ToolRef::BuiltIn(name) if &**name == "http.get" => "read",
@@ -72,12 +72,7 @@ fn request(agents: &str, items: &str) -> MissionRequest {
         path: "x.hcl".to_owned(),
         bytes: Ok(text.into_bytes()),
     }];
-    let none = |_: &str| None;
-    let settings = MissionSettings {
-        variable: &none,
-        plugin: &none,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let (plan, reports) = MissionProject::read(&files, &NoFiles, &settings);
     let errors: Vec<_> = reports
         .iter()

@@ -1,6 +1,6 @@
 //! Tools for files, commands and the web.
 //!
-//! Seven tools, one file each. Every tool asks the gate before it touches anything. Files are
+//! One file for each tool; the tools for web requests share one. Every tool asks the gate before it touches anything. Files are
 //! checked by their real path, with links resolved, and exactly the file that was checked is opened
 //! (`path_guard.rs`, `open_file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
 //! commands, such as private keys and our own folders, are hidden from these tools in every mode.
@@ -10,7 +10,7 @@ mod edit;
 mod glob;
 mod grep;
 mod html;
-mod http_get;
+mod http;
 mod image;
 mod open_file;
 pub(crate) mod path_guard;
@@ -21,7 +21,7 @@ mod write;
 
 use std::sync::Arc;
 
-use prowess_traits::Fetcher;
+use prowess_traits::{Fetcher, WebMethod};
 use serde_json::{Value, json};
 
 use crate::Tool;
@@ -30,7 +30,7 @@ pub use bash::Bash;
 pub use edit::Edit;
 pub use glob::Glob;
 pub use grep::Grep;
-pub use http_get::HttpGet;
+pub use http::HttpTool;
 pub use read::Read;
 pub use write::Write;
 
@@ -46,9 +46,22 @@ pub fn file_tools(fetcher: Option<Arc<dyn Fetcher>>) -> Vec<Arc<dyn Tool>> {
         Arc::new(Grep),
     ];
     if let Some(fetcher) = fetcher {
-        tools.push(Arc::new(HttpGet::new(fetcher)));
+        tools.push(Arc::new(HttpTool::new(WebMethod::Get, fetcher)));
     }
     tools
+}
+
+/// Returns the tools that may change something on a web server. They are not among the ordinary
+/// tools of a session: a skill or an agent must name them.
+pub fn changing_web_tools(fetcher: &Arc<dyn Fetcher>) -> Vec<Arc<dyn Tool>> {
+    let methods = [
+        WebMethod::Post,
+        WebMethod::Put,
+        WebMethod::Patch,
+        WebMethod::Delete,
+    ];
+    let tool = |method| Arc::new(HttpTool::new(method, Arc::clone(fetcher))) as Arc<dyn Tool>;
+    methods.into_iter().map(tool).collect()
 }
 
 /// Returns the schema of a `path` parameter.

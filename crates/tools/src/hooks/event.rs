@@ -3,8 +3,8 @@
 use std::fmt;
 
 use prowess_policy::{
-    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource, SkillAction,
-    Verdict,
+    Actor, CHANGING_TOOLS, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource,
+    SkillAction, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -278,6 +278,10 @@ pub(super) fn is_about(
                 ActionKind::Fetch => GateAction::Fetch {
                     host: host_of(given),
                     private: false,
+                    changing: names
+                        .iter()
+                        .copied()
+                        .find(|name| CHANGING_TOOLS.contains(name)),
                 },
                 ActionKind::Skill => {
                     let field = names.iter().find_map(|name| arguments_field(name));

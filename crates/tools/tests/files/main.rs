@@ -10,6 +10,7 @@ mod edit;
 mod glob;
 mod grep;
 mod http_get;
+mod http_send;
 mod paths;
 mod race;
 mod read;

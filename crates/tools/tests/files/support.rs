@@ -9,7 +9,9 @@ use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
 use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolPaths};
-use prowess_traits::{ApprovalRequest, Approver, FetchError, FetchLimits, Fetched, Fetcher};
+use prowess_traits::{
+    ApprovalRequest, Approver, FetchError, FetchLimits, Fetched, Fetcher, WebRequest,
+};
 use serde_json::Value;
 
 /// A project that is not a repository, a home with a key, a folder of ours and one outside of all
@@ -164,7 +166,8 @@ pub(crate) struct Web {
 }
 
 impl Fetcher for Web {
-    fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
+    fn send(&self, request: &WebRequest<'_>, limits: &FetchLimits) -> Result<Fetched, FetchError> {
+        let url = request.url;
         self.asked.lock().unwrap().push((url.to_owned(), *limits));
         let page = self.pages.iter().find(|(known, _)| *known == url);
         let none = FetchError {

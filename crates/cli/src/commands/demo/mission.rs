@@ -126,11 +126,7 @@ pub(super) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
 /// Reads the project as `mission plan` does.
 fn read(folder: &Path) -> Result<(MissionProject, Vec<FileReport>), Failure> {
     let cannot = |_| Failure::new("cannot read the files of the demo");
-    let settings = MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    };
+    let settings = MissionSettings::default();
     let files = MissionFiles::read(folder).map_err(cannot)?;
     files.project(&settings).map_err(cannot)
 }
@@ -291,7 +287,7 @@ impl Watcher for Seen {
 struct NoServices;
 
 impl MissionServices for NoServices {
-    fn tools(&self, _: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
+    fn tools(&self, _: &str, _: &ToolRef) -> Result<Vec<Arc<dyn Tool>>, String> {
         Err("the demo has no tools".to_owned())
     }
 
