@@ -339,11 +339,10 @@ mod tests {
     fn a_cache_that_is_a_file_is_to_be_mended() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let show = |path: &Path| path.display().to_string();
-        assert_eq!(cache(Some(file.path()), &show).state, State::Bad);
-        assert_eq!(
-            cache(Some(file.path().parent().unwrap()), &show).state,
-            State::Good
-        );
-        assert_eq!(cache(None, &show).state, State::Odd);
+        let registry = Registry::default();
+        let state = |folder: Option<&Path>| cache(folder, &registry, &show).state;
+        assert_eq!(state(Some(file.path())), State::Bad);
+        assert_eq!(state(file.path().parent()), State::Good);
+        assert_eq!(state(None), State::Odd);
     }
 }
