@@ -561,13 +561,18 @@ fn unread_frontmatter_of_an_agent_restricts_it() {
         assert_eq!(output.code, 0, "{keys}: {}", output.stderr);
     }
     let world = world("[permissions]\nallow = ['Bash']\n");
-    let text = "---\nname: a\ndescription: d\ntools: [Read]\n\nYou are a.\n";
-    world.file("~/.claude/agents/a.md", text);
     let turns = [
         calls(&bash("echo RAN")),
         after("Unknown tool: bash", "done"),
     ];
-    play(&world, &["agent", "run", "a", "go"], &turns).expect(0);
+    for text in [
+        &b"---\nname: a\ndescription: d\ntools: [Read]\n\nYou are a.\n"[..],
+        b"---\nname: a\ndescription: \xff\ntools: [Read]\n---\nYou are a.\n",
+        b"---\nname: a\ndescription: d\n tools: Read\n---\nYou are a.\n",
+    ] {
+        world.file("~/.claude/agents/a.md", text);
+        play(&world, &["agent", "run", "a", "go"], &turns).expect(0);
+    }
 }
 
 /// G17: a skill that an agent's file loads from the start is subject to the rules about skills.

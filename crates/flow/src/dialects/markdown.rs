@@ -27,19 +27,27 @@ const RESTRICTING: [&str; 5] = [
 ];
 
 /// Returns a restricting key that a part of the frontmatter mentions which was not read.
-fn unread_key(parsed: &ParsedSkill<'_>, entries: &[NodeEntry]) -> Option<&'static str> {
+fn unread_key(
+    bytes: &[u8],
+    parsed: &ParsedSkill<'_>,
+    entries: &[NodeEntry],
+) -> Option<&'static str> {
     let is_unclosed = parsed
         .problems
         .iter()
         .any(|problem| problem.kind == ProblemKind::FrontmatterUnclosed);
-    let manifest = &parsed.manifest;
-    if !is_unclosed && !manifest.incomplete && manifest.lost.is_empty() {
+    // A line that was repaired may have become a part of the value above it.
+    if parsed.problems.is_empty() {
         return None;
     }
+    // The text ends at the first invalid byte.
+    let is_cut = parsed.text.len() < bytes.len();
+    let all = String::from_utf8_lossy(bytes);
     // Without its end, the frontmatter may be the first block.
-    let block = match parsed.yaml.filter(|_| !is_unclosed) {
+    let block = match parsed.yaml.filter(|_| !is_unclosed && !is_cut) {
         Some(yaml) => yaml.of(parsed.text),
-        None => parsed.text.split("\n\n").next().unwrap_or_default(),
+        None if is_cut => all.rsplit_once("\n---").map_or(&*all, |(block, _)| block),
+        None => all.split("\n\n").next().unwrap_or_default(),
     };
     let block = block.to_ascii_lowercase();
     let has_escapes = ["\\x", "\\u", "\\\n"].iter().any(|one| block.contains(one));
@@ -114,7 +122,7 @@ pub(super) fn read(
     } else if let Some(model) = reader.text(&entries, "model") {
         agent.model = ModelChoice::parse(&model);
     }
-    let unread = unread_key(&parsed, &entries);
+    let unread = unread_key(bytes, &parsed, &entries);
     Some(MarkdownAgent {
         entries,
         agent,
