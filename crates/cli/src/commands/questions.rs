@@ -119,9 +119,7 @@ fn text(asked: &OpenQuestion, with_project: bool, screen: ScreenSize, now: i64) 
     text.push_str(&review::action(&question.what, screen));
     if let Some(details) = asked.text() {
         if let Some(context) = &details.context {
-            for line in review::text(context).lines() {
-                text.push_str(&format!("  {line}\n"));
-            }
+            text.push_str(&review::action(context, screen));
         }
         text.push_str(&text_prompt::choices(details));
     } else {

@@ -102,7 +102,7 @@ fn text_is_asked_stored_and_answered_by_another_process() {
     }
     let listed = world.run(&["questions"]).expect(0).stdout;
     for part in [
-        "    Which colour?\n  It is for the page.\n",
+        "  │ Which colour?\n  │ It is for the page.\n",
         &format!("`prowess answer {id} TEXT`"),
     ] {
         assert!(listed.contains(part), "{part}\n{listed}");
