@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, PlanOptions};
+use prowess_config::Config;
 use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording};
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{
@@ -173,6 +174,24 @@ pub(crate) fn names(environment: &Environment) -> Vec<String> {
     names.map(|mission| mission.name.into_string()).collect()
 }
 
+/// Returns the names of the skills that missions can use besides their own.
+pub(crate) fn library(
+    global: &GlobalArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<String> {
+    let options = FileOptions {
+        cache: environment.cache_folder(),
+        walk: config.walk(),
+        ..FileOptions::default()
+    };
+    let place = visible_skills::place(global, config, environment);
+    let precedence = config.precedence.unwrap_or_default();
+    let catalog = Registry::open(place, options, precedence).snapshot();
+    let names = catalog.listed().map(|entry| entry.name().to_owned());
+    names.collect()
+}
+
 /// A project that was read.
 pub(crate) struct ReadProject {
     pub(crate) root: PathBuf,
@@ -219,18 +238,7 @@ impl ReadProject {
         let config = visible_skills::load(environment).config;
         let variable = |name: &str| environment.variable(&variable_name(name));
         let plugin = |name: &str| config.mission_plugins.get(name).cloned();
-        let library = || {
-            let options = FileOptions {
-                cache: environment.cache_folder(),
-                walk: config.walk(),
-                ..FileOptions::default()
-            };
-            let place = visible_skills::place(global, &config, environment);
-            let precedence = config.precedence.unwrap_or_default();
-            let catalog = Registry::open(place, options, precedence).snapshot();
-            let names = catalog.listed().map(|entry| entry.name().to_owned());
-            names.collect()
-        };
+        let library = || library(global, &config, environment);
         let settings = MissionSettings {
             variable: &variable,
             plugin: &plugin,

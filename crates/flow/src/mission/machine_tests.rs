@@ -10,9 +10,9 @@ use super::*;
 /// A project without other files.
 struct NoFiles;
 
-impl crate::ProjectFiles for NoFiles {
-    fn read(&self, _: &str) -> Result<Vec<u8>, prowess_spec::ReadFault> {
-        Err(prowess_spec::ReadFault::Missing)
+impl ProjectFiles for NoFiles {
+    fn read(&self, _: &str) -> Result<Vec<u8>, ReadFault> {
+        Err(ReadFault::Missing)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Reads, checks and fixes agent files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use prowess_diag::{Diagnostic, FileReport, fix};
-use prowess_flow::{AgentFile, Dialect};
+use prowess_flow::AgentFile;
 use prowess_lint::LintRuleSet;
 use prowess_lint::rules::{self, RULES};
-use prowess_registry::{read_agent_file, read_agent_text, repository};
+use prowess_registry::{AgentPath, read_agent_text};
 use prowess_spec::ReadFault;
 
 use crate::validate::job::ValidationJob;
@@ -14,19 +14,6 @@ use crate::validate::missions::MissionTarget;
 
 /// Maximum number of rounds of fixes. A fix may reveal another finding.
 const MAX_ROUNDS: usize = 8;
-
-/// Folders of a project in which systems keep agents.
-const MARKERS: [&str; 9] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".config",
-    ".copilot",
-    ".gemini",
-    ".github",
-    ".opencode",
-    ".planck",
-];
 
 /// Returns `true` if a path is that of an agent or mission file, such as `.claude/agents/a.md`,
 /// `TEAM.json` or `missions.hcl`.
@@ -41,50 +28,21 @@ pub fn read_agent_file_at(path: &Path) -> Option<AgentFile> {
 }
 
 /// An agent file at a path.
-pub(super) struct AgentTarget {
-    /// The project, without links.
-    pub(super) root: PathBuf,
-    /// The path below it.
-    path: String,
-    dialect: Dialect,
-}
+pub(super) struct AgentTarget(pub(super) AgentPath);
 
 impl AgentTarget {
     /// Returns `None` if a path is not that of an agent file.
     pub(super) fn new(path: &Path) -> Option<Self> {
-        let given = path.is_file().then(|| std::path::absolute(path).ok())??;
-        let dialect = Dialect::of(given.to_str()?)?;
-        let path = given
-            .parent()?
-            .canonicalize()
-            .ok()?
-            .join(given.file_name()?);
-        let folder = path.parent()?;
-        // Without a repository, the folder that contains `.claude` and the like is the project.
-        let marker = |folder: &&Path| {
-            let name = folder.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| MARKERS.contains(&name))
-        };
-        let root = repository(folder).or_else(|| {
-            let hidden = folder.ancestors().find(marker)?;
-            hidden.parent()
-        });
-        let root = root.unwrap_or(folder).to_owned();
-        let path = path.strip_prefix(&root).ok()?.to_str()?.to_owned();
-        Some(Self {
-            root,
-            path,
-            dialect,
-        })
+        AgentPath::of(path).map(Self)
     }
 
     pub(super) fn read(&self) -> Result<AgentFile, ReadFault> {
-        read_agent_file(&self.root, &self.path, self.dialect)
+        self.0.read()
     }
 
     /// Returns the findings about another text of the file.
     pub(super) fn read_text(&self, bytes: &[u8]) -> Vec<FileReport> {
-        read_agent_text(&self.root, &self.path, self.dialect, bytes)
+        read_agent_text(&self.0.root, &self.0.path, self.0.dialect, bytes)
             .map(|file| file.reports)
             .unwrap_or_default()
     }
@@ -124,7 +82,7 @@ impl AgentTarget {
         fixed(job, report, &|text| {
             let reports = Self::selected(&job.rules, self.read_text(text.as_bytes()));
             let mut reports = reports.into_iter();
-            reports.find(|report| report.path == self.path)
+            reports.find(|report| report.path == self.0.path)
         })
     }
 }

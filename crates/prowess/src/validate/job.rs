@@ -286,7 +286,7 @@ impl<S: Presenter> Run<'_, S> {
             let file = if is_own {
                 path.to_owned()
             } else {
-                target.root.join(&report.path)
+                target.0.root.join(&report.path)
             };
             let fixed = (is_own && self.job.action != ValidationAction::Report)
                 .then(|| target.fixed(self.job, &report))
