@@ -219,11 +219,17 @@ fn agent(found: &AgentPath, tally: &mut Tally) -> Result<()> {
         back.extend(read.map_err(|fault| anyhow::anyhow!("{fault:?}"))?.agents);
     }
     for agent in &agents {
+        // In the form of Claude Code, `Agent` is not a tool.
+        let mut tools = agent.tools.clone();
+        if agent.dialect != Dialect::Claude {
+            let list = tools.only.iter_mut();
+            list.for_each(|list| list.retain(|tool| !tool.starts_with("Agent")));
+        }
         let is_same = |one: &AgentDef| {
             one.name == agent.name
                 && one.description.trim() == agent.description.trim()
                 && one.prompt.trim() == agent.prompt.trim()
-                && (&one.tools, &one.calls) == (&agent.tools, &agent.calls)
+                && (&one.tools, &one.calls) == (&tools, &agent.calls)
         };
         if !back.iter().any(is_same) {
             tally

@@ -1,5 +1,6 @@
 //! `prowess convert`
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,14 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let out = args.out.as_ref().filter(|_| !args.check);
-    let out = out.map(|out| environment.current.join(out));
+    // Without a final `/`, which would follow a link.
+    let out = out.map(|out| {
+        environment
+            .current
+            .join(out)
+            .components()
+            .collect::<PathBuf>()
+    });
     if let Some(out) = &out {
         check_folder(out, environment)?;
     }
@@ -252,8 +260,8 @@ fn check_folder(out: &Path, environment: &Environment) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes all files, or none: they are written into a folder beside the new one, which then gets its
-/// name.
+/// Writes all files, or none: they are written into a folder beside the new one. That folder gets its
+/// name, or its contents are moved into an empty folder that exists.
 fn write_all(
     out: &Path,
     files: &[ConvertedFile],
@@ -263,19 +271,14 @@ fn write_all(
         let shown = wording::tick(targets::display(path, environment));
         Failure::new(format!("cannot write {shown}")).cause(error)
     };
-    // `.` and the like have no name that a folder can get.
-    let parent = match out.file_name() {
-        Some(_) => out.parent().unwrap_or(Path::new("/")).to_owned(),
-        None => out.canonicalize().map_err(|error| failed(out, error))?,
+    let is_new = !out.exists();
+    let out = if is_new {
+        out.to_owned()
+    } else {
+        out.canonicalize().map_err(|error| failed(out, error))?
     };
-    let (parent, out) = match out.file_name() {
-        Some(name) => (parent.clone(), parent.join(name)),
-        None => (
-            parent.parent().unwrap_or(Path::new("/")).to_owned(),
-            parent.clone(),
-        ),
-    };
-    std::fs::create_dir_all(&parent).map_err(|error| failed(&parent, error))?;
+    let parent = out.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
     let name = out.file_name().unwrap_or_default().to_string_lossy();
     let part = parent.join(format!(".{name}.prowess-{}", std::process::id()));
     std::fs::create_dir(&part).map_err(|error| failed(&part, error))?;
@@ -285,13 +288,41 @@ fn write_all(
             let path = part.join(&file.path);
             create(&path, &file.text).map_err(|error| failed(&out.join(&file.path), error))
         })
-        // Only an empty folder can be replaced.
-        .and_then(|()| std::fs::rename(&part, &out).map_err(|error| failed(&out, error)));
-    if written.is_err() {
+        .and_then(|()| {
+            let moved = if is_new {
+                rename_new(&part, &out)
+            } else {
+                move_into(&part, &out)
+            };
+            moved.map_err(|error| failed(&out, error))
+        });
+    if written.is_err() || !is_new {
         // What cannot be removed is a folder of this process that no other command reads.
         let _ = std::fs::remove_dir_all(&part);
     }
     written
+}
+
+/// Renames a file or a folder. Fails if the new name exists.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+/// Moves the contents of a folder into another one. If one of them cannot be moved, all return.
+fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut moved: Vec<OsString> = Vec::new();
+    for entry in from.read_dir()? {
+        let name = entry?.file_name();
+        if let Err(error) = rename_new(&from.join(&name), &to.join(&name)) {
+            for name in moved {
+                let _ = rename_new(&to.join(&name), &from.join(&name));
+            }
+            return Err(error);
+        }
+        moved.push(name);
+    }
+    Ok(())
 }
 
 fn create(path: &Path, text: &str) -> std::io::Result<()> {

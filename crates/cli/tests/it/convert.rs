@@ -254,7 +254,20 @@ fn only_an_empty_folder_is_written() {
     }
     assert_eq!(tree(&world.folder("full")).len(), 1);
     assert!(tree(&world.folder("real")).is_empty());
+    let output = convert("link/").expect(2);
+    assert!(output.stderr.contains("is a link"), "{}", output.stderr);
     convert("empty").expect(0);
+    // The current folder stays the same folder.
+    let here = world.folder("here");
+    let arguments = ["convert", "../proj", "--to", "skills", "--out", "."];
+    let before = std::fs::metadata(&here).unwrap();
+    world.command(&arguments).dir("here").run().expect(0);
+    let after = std::fs::metadata(&here).unwrap();
+    assert_eq!(
+        std::os::unix::fs::MetadataExt::ino(&before),
+        std::os::unix::fs::MetadataExt::ino(&after)
+    );
+    assert_eq!(tree(&here).len(), 3);
     assert_eq!(tree(&world.folder("empty")).len(), 3);
     convert("deep/er/new").expect(0);
     assert_eq!(tree(&world.folder("deep/er/new")).len(), 3);

@@ -8,6 +8,7 @@ use super::{
     push_text, report_blocks, report_variables, tool_name,
 };
 use crate::Dialect;
+use crate::dialects::claude_agent_pattern;
 use crate::file_reader::shown;
 use crate::mission::{AgentBlock, DefinitionScope, ModelBlock, ModelRef, ToolRef};
 use crate::model::{AgentDef, AgentName, ModelChoice};
@@ -146,7 +147,7 @@ fn from_block(source: &MissionSource<'_>, agent: &AgentBlock, output: &mut Outpu
     let (servers, own): (Vec<&ToolRef>, Vec<&ToolRef>) = agent.tools.iter().partition(is_server);
     if !own.is_empty() {
         let names = wording::all(own.iter().map(|tool| wording::tick(tool_name(tool))));
-        let message = format!("{names} of `{shown_name}` exist only in Squadron");
+        let message = format!("`{shown_name}` has tools that exist only in Squadron: {names}");
         let help = "Claude Code ignores them; name its own tools, such as `WebFetch`";
         output.lost(&at, message, help);
     }
@@ -277,6 +278,20 @@ fn from_definition(agent: &AgentDef, at: &At, output: &mut Output) -> MarkdownFi
         );
         let help = "Prowess knows most of them; Claude Code has others";
         output.lost(at, message, help);
+    }
+    if agent.dialect != Dialect::Claude {
+        // In the form of Claude Code, such a name would allow the agent to start others.
+        for list in tools.iter_mut().chain([&mut denied]) {
+            list.retain(|tool| {
+                let is_tool = claude_agent_pattern(tool).is_none();
+                if !is_tool {
+                    let message = format!("the tool `{}` is not written", shown(tool));
+                    let help = "in Claude Code, this name lists the agents that may be started";
+                    output.lost(at, message, help);
+                }
+                is_tool
+            });
+        }
     }
     match agent.calls.only.as_deref() {
         Some([]) => {}

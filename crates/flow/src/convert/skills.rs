@@ -73,7 +73,7 @@ pub(super) fn report_other_files(skill: &super::SkillText, output: &mut Output) 
         let files = prowess_diag::wording::count(skill.others.len(), "other file");
         let first = skill.others.first().map(|path| shown(path));
         let message = format!(
-            "{files} of the folder are not written, such as `{}`",
+            "not written: {files} of the folder, such as `{}`",
             first.unwrap_or_default()
         );
         output.lost(&skill.at(Span::at(0)), message, "copy them yourself");

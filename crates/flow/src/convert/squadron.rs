@@ -335,7 +335,7 @@ impl Writer {
                 block.items.push(Item::Block(inner));
             }
         }
-        self.shorten(&mut block, "agent", output);
+        self.shorten(&mut block, "", output);
         self.add(block);
     }
 
@@ -734,7 +734,10 @@ fn tools(
         }
     }
     if !unknown.is_empty() {
-        let message = format!("Squadron has no tool {} of `{name}`", wording::all(unknown));
+        let message = format!(
+            "`{name}` has tools that Squadron does not have: {}",
+            wording::all(unknown)
+        );
         let help = "write a `tool` or `mcp` block, and add it to `tools`";
         output.lost(at, message, help);
     }
