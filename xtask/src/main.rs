@@ -12,6 +12,7 @@ mod bench_gate;
 mod bench_library;
 mod bench_mcp;
 mod compat;
+mod convert;
 mod corpus;
 mod count;
 mod eval_search;
@@ -44,6 +45,7 @@ Usage: cargo xtask COMMAND
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
   agents DIALECT|auto FOLDER read all agent files below the folder, count findings
+  convert FOLDER             convert all projects and agent files below the folder, and compare
   missions FOLDER            plan all mission files below the folder, and its cases.jsonl
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
@@ -95,6 +97,7 @@ fn main() -> Result<()> {
             true,
         ),
         ["agents", dialect, folder] => agents::run(dialect, Path::new(folder)),
+        ["convert", folder] => convert::run(Path::new(folder)),
         ["missions", folder] => missions::run(Path::new(folder)),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),

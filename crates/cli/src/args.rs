@@ -43,6 +43,7 @@ Author:
   new NAME|PATH            Create a skill from a template
   validate [PATH|NAME]...  Check skills against the specification
   explain [RULE]           Explain a rule, with a bad and a good example
+  convert SRC --to TARGET  Convert skills, agents and missions
 
 Use:
   list                     List skills, their origin and which are shadowed
@@ -73,7 +74,6 @@ Manage:
 
 Options:
   -q, -v, --skills-dir DIR Use quiet or verbose output; also search this folder
-
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
 
@@ -178,6 +178,7 @@ pub(crate) enum Command {
     Why(commands::why::WhyArgs),
     Agent(commands::agent::AgentArgs),
     Mission(commands::mission::MissionArgs),
+    Convert(commands::convert::ConvertArgs),
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
     Session(commands::session::SessionArgs),

@@ -130,6 +130,11 @@ pub trait ProjectFiles {
     fn exists(&self, path: &str) -> bool {
         !matches!(self.read(path), Err(ReadFault::Missing))
     }
+
+    /// Returns the paths of the files below a folder, relative to it. `None` if they are unknown.
+    fn files_below(&self, _folder: &str) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// An agent file that is being read.

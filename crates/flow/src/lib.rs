@@ -3,10 +3,12 @@
 //! [`Dialect::of`] recognises a file by its path, and [`read`] turns its bytes into
 //! [`AgentDef`]s and at most one [`TeamDef`]. Reading never fails: what is not understood is a
 //! finding with a span, and the rest of the file is kept. Nothing is opened and nothing is run:
-//! files that a file names are requested through [`ProjectFiles`]. [`mission`] reads missions.
+//! files that a file names are requested through [`ProjectFiles`]. [`mission`] reads missions, and
+//! [`convert`] writes the files of another system.
 
 #![warn(clippy::disallowed_methods)]
 
+pub mod convert;
 pub mod dialects;
 mod file_reader;
 mod json;

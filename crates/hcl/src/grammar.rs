@@ -153,7 +153,7 @@ impl Source<'_> {
                 let written = written.filter(|_| is_number).map(Into::into);
                 ExprKind::Number(written.unwrap_or_else(|| number.value().to_string().into()))
             }
-            Expression::String(text) => ExprKind::Text(text.replace("\r\n", "\n").into()),
+            Expression::String(text) => ExprKind::Text(text.as_str().into()),
             Expression::Array(items) => {
                 ExprKind::List(items.iter().map(|item| self.expr(item)).collect())
             }

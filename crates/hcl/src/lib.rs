@@ -3,7 +3,7 @@
 //! [`parse`] turns bytes into a tree whose every node has a span. It never fails: a fault is a
 //! [`Problem`] with a place, and costs only the top-level block that contains it. [`evaluate`] turns
 //! an expression into a [`Value`] within fixed limits. What is not known yet, such as the inputs of a
-//! run, stays an expression, which can be evaluated again later.
+//! run, stays an expression, which can be evaluated again later. [`write_block`] writes a tree.
 
 mod evaluate;
 mod grammar;
@@ -11,6 +11,7 @@ mod scan;
 mod template;
 mod tree;
 mod value;
+mod write;
 
 pub use evaluate::{EvalScope, FunctionCall, MAX_STEPS, MAX_TEXT, Resolved, evaluate};
 pub use scan::{MAX_FILE, MAX_ITEMS};
@@ -19,6 +20,7 @@ pub use tree::{
     ReferenceStep, TemplatePart, Tree, UnaryOperator,
 };
 pub use value::Value;
+pub use write::{is_identifier, value_expression, write_block, write_expression, write_text};
 
 use prowess_diag::Span;
 
@@ -33,6 +35,7 @@ pub fn parse(bytes: &[u8]) -> Tree {
         }
     };
     tree.problems.extend(scanned.problems);
+    tree.comment = scanned.comment;
     for extent in scanned.items {
         match grammar::parse_items(scanned.text, extent) {
             Ok(items) => tree.items.extend(items),

@@ -18,6 +18,8 @@ pub(crate) struct Scanned<'t> {
     /// The items that have no fault, in source order.
     pub(crate) items: Vec<Span>,
     pub(crate) problems: Vec<Problem>,
+    /// The first comment.
+    pub(crate) comment: Option<Span>,
 }
 
 /// Scans a file. Fails if no part of it can be read.
@@ -34,10 +36,12 @@ pub(crate) fn scan(bytes: &[u8]) -> Result<Scanned<'_>, Problem> {
         text,
         items: Vec::new(),
         problems: Vec::new(),
+        comment: None,
     };
     let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    while let Some(start) = next_item(text, at, &mut scanned.problems) {
+    while let Some(start) = next_item(text, at, &mut scanned) {
         let item = Scanner::new(text, start).item();
+        scanned.comment = scanned.comment.or(item.comment);
         if item.problems.is_empty() {
             scanned.items.push(Span::new(start, item.end));
             at = item.end;
@@ -55,7 +59,7 @@ pub(crate) fn scan(bytes: &[u8]) -> Result<Scanned<'_>, Problem> {
 }
 
 /// Returns the start of the next item: the next byte that is neither blank nor in a comment.
-fn next_item(text: &str, mut at: usize, problems: &mut Vec<Problem>) -> Option<usize> {
+fn next_item(text: &str, mut at: usize, scanned: &mut Scanned<'_>) -> Option<usize> {
     loop {
         let rest = text.get(at..)?;
         let blank = rest.len() - rest.trim_start().len();
@@ -65,9 +69,13 @@ fn next_item(text: &str, mut at: usize, problems: &mut Vec<Problem>) -> Option<u
             return None;
         }
         match comment(rest) {
-            Some(Comment::Ends(length)) => at += length,
+            Some(Comment::Ends(length)) => {
+                let comment = Span::new(at, at + length);
+                scanned.comment.get_or_insert(comment);
+                at += length;
+            }
             Some(Comment::Open) => {
-                problems.push(open_comment(at));
+                scanned.problems.push(open_comment(at));
                 return None;
             }
             None => return Some(at),
@@ -142,12 +150,14 @@ struct Scanner<'t> {
     /// The last byte of code that was not blank.
     last: u8,
     problems: Vec<Problem>,
+    comment: Option<Span>,
 }
 
 /// The end of an item.
 struct ScannedItem {
     end: usize,
     problems: Vec<Problem>,
+    comment: Option<Span>,
     /// `true` if all brackets match, so that `end` is known.
     is_closed: bool,
 }
@@ -160,6 +170,7 @@ impl<'t> Scanner<'t> {
             open: Vec::new(),
             last: 0,
             problems: Vec::new(),
+            comment: None,
         }
     }
 
@@ -194,6 +205,7 @@ impl<'t> Scanner<'t> {
         ScannedItem {
             end: self.at,
             problems: self.problems,
+            comment: self.comment,
             is_closed,
         }
     }
@@ -258,6 +270,7 @@ impl<'t> Scanner<'t> {
         let rest = &self.text[at..];
         match comment(rest) {
             Some(Comment::Ends(length)) => {
+                self.comment.get_or_insert(Span::new(at, at + length));
                 self.at += length;
                 return true;
             }

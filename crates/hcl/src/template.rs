@@ -116,7 +116,8 @@ fn literal(source: &Source<'_>, parsed: &str, span: Option<Span>, form: TextForm
                 span.start as usize == start || source.text[..span.start as usize].ends_with('\n');
             unescape(&outdent(raw, indent, at_start))
         }
-        _ => parsed.replace("\r\n", "\n"),
+        // A text in quotation marks has no line breaks except `\r` and `\n` that are written out.
+        _ => parsed.to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use prowess_diag::Span;
 use crate::tree::{Expr, Item, Problem, ReferenceStep};
 use crate::{
     EvalScope, FunctionCall, MAX_FILE, MAX_ITEMS, Resolved, Tree, Value, evaluate, parse,
-    parse_expression,
+    parse_expression, value_expression, write_block, write_expression, write_text,
 };
 
 /// Late `inputs` and `item`, some variables, and a function that repeats a text.
@@ -480,6 +480,116 @@ proptest! {
         let expr = parse_expression("\"<${x}>\"").unwrap();
         let made = evaluate(&expr, &One(text(&value))).unwrap();
         prop_assert_eq!(made, text(&format!("<{value}>")));
+    }
+}
+
+/// Parses the first block of a text.
+fn block(source: &str) -> crate::Block {
+    let tree = parse(source.as_bytes());
+    assert!(tree.problems.is_empty(), "{source}\n{:?}", tree.problems);
+    match tree.items.into_iter().next() {
+        Some(Item::Block(block)) => block,
+        other => panic!("{source}: {other:?}"),
+    }
+}
+
+/// Returns a block as JSON, without places.
+fn without_places(block: &crate::Block) -> serde_json::Value {
+    let items = block.items.iter().map(|item| match item {
+        Item::Attribute(one) => serde_json::json!([one.name.text, one.value]),
+        Item::Block(inner) => without_places(inner),
+    });
+    let labels: Vec<&str> = block.labels.iter().map(|label| &*label.text).collect();
+    serde_json::json!({
+        "kind": block.kind.text,
+        "labels": labels,
+        "items": items.collect::<Vec<_>>(),
+    })
+}
+
+#[test]
+fn written_blocks_read_back_equal() {
+    let source = r#"agent "a \"b\" ${"c"}" {
+  text    = "a\r\nb \u0000 $${x} %%{y} \\"
+  hole    = "x$${y} ${inputs.topic} %{ if inputs.a }yes%{ else }no%{ endif }"
+  loop    = "%{ for k, v in inputs.list }${k}=${v}, %{ endfor }"
+  number  = -1.50
+  list    = [1, "two", null, true, [], {}]
+  object  = { a = 1, "b c" = 2, (inputs.key) = 3, "for" = 4 }
+  long    = ["aaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "ccccccccccccccccccccccccccc", { k = "v" }]
+  math    = 1 + 2 * (3 - inputs.n) / -inputs.m
+  choice  = !inputs.a && inputs.b == 1 ? "x" : inputs["a b"][0].c[*].d
+  mapped  = [for i, one in inputs.list : one.name if one.ok]
+  grouped = {for k, v in inputs.list : v => k...}
+  called  = twice(inputs.list...)
+  member  = twice("a")[0]
+  dashed  = skills.web-scraping
+  heredoc = <<T
+one $${x}
+  two ${inputs.topic}
+T
+  plain   = <<T
+one
+EOT
+two
+T
+  inner "x" "y" {
+    deep {}
+  }
+}
+"#;
+    // A label has no holes.
+    let source = source.replace(" ${\"c\"}\"", "\"");
+    let first = block(&source);
+    let written = write_block(&first);
+    let second = block(&written);
+    assert_eq!(without_places(&first), without_places(&second), "{written}");
+    assert_eq!(write_block(&second), written);
+}
+
+proptest! {
+    /// Any text is read back equal: in quotation marks, as a label, beside a hole, in a heredoc.
+    #[test]
+    fn written_texts_read_back_equal(
+        plain in any::<String>(),
+        marked in "([$%{}\"\\\\\r\n\t\u{0}\u{1b}\u{202e}\u{feff}~ab]|\\$\\{|%\\{|EOT\n){0,24}",
+    ) {
+        for one in [&plain, &marked] {
+            let written = write_text(one);
+            prop_assert!(!written.contains('\n'));
+            let expr = parse_expression(&written).map_err(|problem| {
+                TestCaseError::fail(format!("{written}: {problem:?}"))
+            })?;
+            prop_assert_eq!(evaluate(&expr, &Scope::new()).unwrap(), text(one), "{}", written);
+            let list = value_expression(&Value::List(vec![text(one), text("x")]));
+            prop_assert_eq!(&value(&write_expression(&list)), &Value::List(vec![text(one), text("x")]));
+            for end in ["", "\n"] {
+                let body = format!("{one}{end}");
+                let parts = vec![
+                    crate::TemplatePart::Text(body.as_str().into()),
+                    crate::TemplatePart::Hole(parse_expression("vars.host").unwrap()),
+                    crate::TemplatePart::Text(format!("|{body}").into()),
+                ];
+                let template = Expr::new(crate::ExprKind::Template(parts), Span::default());
+                let attribute = |name: &str, value| Item::Attribute(crate::Attribute {
+                    name: crate::Label { text: name.into(), span: Span::default() },
+                    value,
+                    span: Span::default(),
+                });
+                let made = crate::Block {
+                    kind: crate::Label { text: "x".into(), span: Span::default() },
+                    labels: vec![crate::Label { text: body.as_str().into(), span: Span::default() }],
+                    items: vec![attribute("a", value_expression(&text(&body))), attribute("b", template)],
+                    span: Span::default(),
+                };
+                let written = write_block(&made);
+                let read = block(&written);
+                prop_assert_eq!(&*read.labels[0].text, &*body, "{}", &written);
+                let value = |name: &str| evaluate(&read.attribute(name).unwrap().value, &Scope::new()).unwrap();
+                prop_assert_eq!(value("a"), text(&body), "{}", &written);
+                prop_assert_eq!(value("b"), text(&format!("{body}${{x}} %{{y}}|{body}")), "{}", &written);
+            }
+        }
     }
 }
 

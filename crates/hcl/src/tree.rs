@@ -10,6 +10,8 @@ pub struct Tree {
     pub items: Vec<Item>,
     /// Faults, by place.
     pub problems: Vec<Problem>,
+    /// The first comment. Comments are not kept.
+    pub comment: Option<Span>,
 }
 
 /// A fault in a file.

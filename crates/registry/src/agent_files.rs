@@ -109,6 +109,118 @@ pub fn agent_places(scope: AgentScope) -> impl Iterator<Item = &'static str> {
         .map(|place| place.path)
 }
 
+/// Returns `true` for the name of a hidden folder in which a system keeps agents, such as `.claude`.
+fn is_marker(name: &str) -> bool {
+    let scopes = [AgentScope::Project, AgentScope::User];
+    let mut places = scopes.into_iter().flat_map(agent_places);
+    name.starts_with('.') && places.any(|place| place.split('/').next() == Some(name))
+}
+
+/// The path of an agent file: the project, and the path in it.
+#[derive(Clone, Debug)]
+pub struct AgentPath {
+    /// The project, without links.
+    pub root: PathBuf,
+    /// The path below it.
+    pub path: String,
+    /// The system whose format it has.
+    pub dialect: Dialect,
+}
+
+impl AgentPath {
+    /// Returns `None` if a path is not that of an agent file.
+    pub fn of(path: &Path) -> Option<Self> {
+        let given = path.is_file().then(|| std::path::absolute(path).ok())??;
+        Self::with(path, Dialect::of(given.to_str()?)?)
+    }
+
+    /// Like [`Self::of`]. In a folder `agents`, Markdown files without a dialect are those of Claude
+    /// Code, as in its plugins.
+    pub(crate) fn found(path: &Path) -> Option<Self> {
+        let is_agent =
+            |name: &str| name.ends_with(".md") && !name.eq_ignore_ascii_case("README.md");
+        let name = path.file_name().and_then(|name| name.to_str());
+        let parent = path.parent().and_then(Path::file_name);
+        let is_plugin = name.is_some_and(is_agent) && parent.is_some_and(|name| name == "agents");
+        Self::of(path).or_else(|| is_plugin.then(|| Self::with(path, Dialect::Claude))?)
+    }
+
+    /// Returns the path of a file of this dialect. `None` if it is not a file.
+    pub fn with(path: &Path, dialect: Dialect) -> Option<Self> {
+        let given = path.is_file().then(|| std::path::absolute(path).ok())??;
+        let parent = given.parent()?.canonicalize().ok()?;
+        let path = parent.join(given.file_name()?);
+        let folder = path.parent()?;
+        // Without a repository, the folder that contains `.claude` and the like is the project.
+        let marker = |folder: &&Path| {
+            let name = folder.file_name().and_then(|name| name.to_str());
+            name.is_some_and(is_marker)
+        };
+        let root = repository(folder).or_else(|| {
+            let hidden = folder.ancestors().find(marker)?;
+            hidden.parent()
+        });
+        let root = root.unwrap_or(folder).to_owned();
+        let path = path.strip_prefix(&root).ok()?.to_str()?.to_owned();
+        Some(Self {
+            root,
+            path,
+            dialect,
+        })
+    }
+
+    /// Reads the file.
+    pub fn read(&self) -> Result<AgentFile, ReadFault> {
+        read_agent_file(&self.root, &self.path, self.dialect)
+    }
+}
+
+/// Returns the agent files below a folder, by path, and `true` if there are more than were looked
+/// at. In a folder `agents`, Markdown files without a dialect are those of Claude Code, as in its
+/// plugins. Other hidden folders are skipped, and links are not followed.
+pub fn agent_paths_below(folder: &Path) -> (Vec<AgentPath>, bool) {
+    let mut entries = 0;
+    let mut waiting = vec![(folder.to_owned(), 0)];
+    let mut files = Vec::new();
+    let mut is_truncated = false;
+    while let Some((folder, depth)) = waiting.pop() {
+        let Ok(listing) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in listing.flatten() {
+            entries += 1;
+            if entries > MAX_ENTRIES || files.len() > MAX_FILES {
+                is_truncated = true;
+                break;
+            }
+            let name = entry.file_name();
+            let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else {
+                continue;
+            };
+            if kind.is_dir() {
+                let is_hidden = name.starts_with('.') && !is_marker(name);
+                if depth == MAX_SEARCH_DEPTH {
+                    is_truncated = true;
+                } else if !is_hidden && name != "node_modules" {
+                    waiting.push((entry.path(), depth + 1));
+                }
+            } else if kind.is_file() {
+                let path = entry.path();
+                let found = AgentPath::found(&path);
+                files.extend(found.map(|found| (path, found)));
+            }
+        }
+    }
+    files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    (
+        files.into_iter().map(|(_, file)| file).collect(),
+        is_truncated,
+    )
+}
+
+/// Maximum depth of folders that are searched for agent files.
+const MAX_SEARCH_DEPTH: usize = 16;
+
 /// An agent file and the folder that its paths are relative to.
 #[derive(Clone, Debug)]
 pub struct FoundAgentFile {
@@ -339,6 +451,39 @@ fn unread(dialect: Dialect, path: &str, fault: &ReadFault) -> AgentFile {
     AgentFile::unread(dialect, path, format!("cannot read the file: {why}"))
 }
 
+/// The files of a project. A link that leaves it is not followed.
+#[derive(Debug)]
+pub struct OpenProject {
+    folder: SkillFolder,
+    /// Number of bytes that may still be read.
+    left: Cell<usize>,
+}
+
+impl OpenProject {
+    /// Opens the folder of a project.
+    pub fn open(root: &Path) -> Result<Self, ReadFault> {
+        let folder = SkillFolder::open(root).map_err(|error| fault(&error))?;
+        Ok(Self {
+            folder,
+            left: Cell::new(MAX_BYTES),
+        })
+    }
+}
+
+impl ProjectFiles for OpenProject {
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
+        read_below(&self.folder, &self.left, path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        exists_below(&self.folder, &self.left, path)
+    }
+
+    fn files_below(&self, folder: &str) -> Option<Vec<String>> {
+        files_below(&self.folder.path().join(folder))
+    }
+}
+
 /// The files of a project or of a home folder. A link that leaves it is not followed.
 pub(crate) struct ProjectFolder<'l> {
     folder: SkillFolder,
@@ -355,24 +500,57 @@ impl<'l> ProjectFolder<'l> {
 
 impl ProjectFiles for ProjectFolder<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadFault> {
-        let left = self.left.get();
-        if left == 0 {
-            let bytes = MAX_BYTES as u64;
-            return Err(ReadFault::TooLarge { bytes });
-        }
-        self.left.set(left.saturating_sub(MIN_FILE));
-        let bytes = self.folder.bytes(path, MAX_FILE.min(left) as u64);
-        let bytes = bytes.map_err(|error| fault(&error))?;
-        let counted = bytes.len().max(MIN_FILE);
-        self.left.set(left.saturating_sub(counted));
-        Ok(bytes)
+        read_below(&self.folder, self.left, path)
     }
 
     fn exists(&self, path: &str) -> bool {
-        self.left.set(self.left.get().saturating_sub(MIN_FILE));
-        let found = self.folder.bytes(path, 0).map_err(|error| fault(&error));
-        !matches!(found, Err(ReadFault::Missing))
+        exists_below(&self.folder, self.left, path)
     }
+}
+
+fn read_below(folder: &SkillFolder, left: &Cell<usize>, path: &str) -> Result<Vec<u8>, ReadFault> {
+    let before = left.get();
+    if before == 0 {
+        let bytes = MAX_BYTES as u64;
+        return Err(ReadFault::TooLarge { bytes });
+    }
+    left.set(before.saturating_sub(MIN_FILE));
+    let bytes = folder.bytes(path, MAX_FILE.min(before) as u64);
+    let bytes = bytes.map_err(|error| fault(&error))?;
+    left.set(before.saturating_sub(bytes.len().max(MIN_FILE)));
+    Ok(bytes)
+}
+
+fn exists_below(folder: &SkillFolder, left: &Cell<usize>, path: &str) -> bool {
+    left.set(left.get().saturating_sub(MIN_FILE));
+    let found = folder.bytes(path, 0).map_err(|error| fault(&error));
+    !matches!(found, Err(ReadFault::Missing))
+}
+
+/// Lists the files below a folder. `None` if there are too many, or if it cannot be read.
+fn files_below(top: &Path) -> Option<Vec<String>> {
+    let mut waiting = vec![String::new()];
+    let (mut files, mut entries) = (Vec::new(), 0);
+    while let Some(inner) = waiting.pop() {
+        for entry in std::fs::read_dir(top.join(&inner)).ok()?.flatten() {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                return None;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if inner.is_empty() {
+                name
+            } else {
+                format!("{inner}/{name}")
+            };
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(path),
+                _ => files.push(path),
+            }
+        }
+    }
+    files.sort();
+    Some(files)
 }
 
 fn fault(error: &ResourceError) -> ReadFault {

@@ -7,6 +7,7 @@ mod agent_files;
 pub mod bundled;
 mod cache;
 mod contents;
+mod conversion_files;
 #[cfg(feature = "counters")]
 #[doc(hidden)]
 pub mod counters;
@@ -27,12 +28,13 @@ mod stamp;
 pub mod subscribe;
 
 pub use agent_files::{
-    FoundAgentFile, agent_files, agent_place, agent_places, read_agent_file, read_agent_source,
-    read_agent_text,
+    AgentPath, FoundAgentFile, OpenProject, agent_files, agent_paths_below, agent_place,
+    agent_places, read_agent_file, read_agent_source, read_agent_text,
 };
 pub use contents::{
     ContentsError, SkillContents, digest_of, files_of, skill_path, text_and_digest,
 };
+pub use conversion_files::{ConversionFiles, ConversionProjects};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
 pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot, repository};

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod exec;

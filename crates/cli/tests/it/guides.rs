@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::world::World;
 
 /// The guides, and the fewest commands that each must run.
-const GUIDES: [(&str, usize); 6] = [
+const GUIDES: [(&str, usize); 7] = [
+    ("convert.md", 4),
     ("from-claude-code.md", 8),
     ("from-planck.md", 6),
     ("from-skilled-crew.md", 6),

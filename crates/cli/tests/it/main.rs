@@ -22,6 +22,7 @@ mod bad_input;
 mod completions;
 mod config;
 mod conformance;
+mod convert;
 mod doctor;
 mod exec;
 mod explain;

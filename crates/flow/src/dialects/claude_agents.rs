@@ -120,7 +120,7 @@ fn apart(listed: Vec<Box<str>>) -> (Vec<Box<str>>, Vec<Box<str>>) {
 }
 
 /// Returns the agents that `Agent(a, b)` names.
-fn agent_pattern(tool: &str) -> Option<Vec<&str>> {
+pub(crate) fn agent_pattern(tool: &str) -> Option<Vec<&str>> {
     let inner = tool
         .strip_prefix("Agent")
         .or_else(|| tool.strip_prefix("Task"))?;

@@ -10,6 +10,8 @@ mod markdown;
 mod opencode;
 mod team_json;
 
+pub(crate) use claude_agents::agent_pattern as claude_agent_pattern;
+
 use std::path::PathBuf;
 
 use prowess_diag::Span;

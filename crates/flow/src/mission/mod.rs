@@ -36,6 +36,7 @@ pub use machine::{
     MissionFault, MissionLimit, MissionStart, MissionState, MissionStep, MissionUnit, MissionUsage,
     RoutedBy, TaskEnding, TaskState, UnitResult, UnitState, is_parallel_task, micros,
 };
+pub(crate) use model::first_sentence;
 pub use model::{
     AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
     DatasetItems, DefinitionScope, MemoryBlock, Mission, ModelBlock, ModelPrice, ModelRef,
@@ -44,6 +45,7 @@ pub use model::{
 };
 pub use prowess_hcl::Value;
 pub use read::variable_name;
+pub(crate) use reader::{built_in_tool, project_path};
 pub use schedule::{Schedule, ScheduleTimes, WEEKDAYS, clock_text, parse_time, time_text};
 pub use schema::{Field, FieldType, from_json, json_schema, to_json};
 

@@ -176,11 +176,16 @@ impl AgentBlock {
         if let Some(role) = role.map(str::trim).filter(|role| !role.is_empty()) {
             return Some(role);
         }
-        let text = self.personality.as_text()?.trim();
-        let end = text.find(". ").map_or(text.len(), |at| at + 1);
-        let line = text.find('\n').unwrap_or(text.len());
-        Some(&text[..end.min(line)])
+        self.personality.as_text().map(first_sentence)
     }
+}
+
+/// Returns the first sentence of a text, or its first line if that is shorter.
+pub(crate) fn first_sentence(text: &str) -> &str {
+    let text = text.trim();
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    let line = text.find('\n').unwrap_or(text.len());
+    &text[..end.min(line)]
 }
 
 /// A `tool` block: a tool with some of its parameters fixed.

@@ -1221,6 +1221,12 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns `true` for a built-in tool, and for `all` of a group.
+pub(crate) fn built_in_tool(group: &str, tool: &str) -> bool {
+    let found = BUILT_INS.iter().find(|(name, _)| *name == group);
+    found.is_some_and(|(_, tools)| tool == "all" || tools.contains(&tool))
+}
+
 /// Returns the name of a block, normalised. `None` if it has none that can be used.
 pub(super) fn name_of(block: &Block) -> Option<(Box<str>, Span)> {
     let [label, ..] = &*block.labels else {
@@ -1258,7 +1264,7 @@ pub(super) fn digest(bytes: &[u8]) -> Box<str> {
 }
 
 /// Resolves a path in the project. `@/x` is relative to the project, other paths to `folder`.
-pub(super) fn project_path(path: &str, folder: &str) -> Result<ResourcePath, &'static str> {
+pub(crate) fn project_path(path: &str, folder: &str) -> Result<ResourcePath, &'static str> {
     let (folder, inner) = match path.strip_prefix("@/") {
         Some(inner) => ("", inner),
         None => (folder, path),

@@ -4,6 +4,7 @@
 //! a `"schema"` with a version number; within one version, fields are only added.
 
 mod agents;
+mod convert;
 mod find;
 mod list;
 mod mission;
@@ -19,6 +20,7 @@ pub use agents::{
     agent, agent_trust, agent_trust_sections, agent_trust_word, agents, limits_text,
     selection_text, server_text,
 };
+pub use convert::conversion;
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use mission::{

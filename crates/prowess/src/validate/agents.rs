@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use prowess_catalog::Catalog;
 use prowess_diag::{Diagnostic, FileReport, fix};
-use prowess_flow::{AgentFile, AgentScope, Dialect};
+use prowess_flow::{AgentFile, Dialect};
 use prowess_lint::LintRuleSet;
 use prowess_lint::rules::{self, RULES};
-use prowess_registry::{Place, agent_places, read_agent_file, read_agent_text, repository};
+use prowess_registry::{AgentPath, Place, read_agent_file, read_agent_text};
 use prowess_spec::ReadFault;
 
 use crate::validate::job::ValidationJob;
@@ -27,13 +27,6 @@ pub fn is_agent_file(path: &Path) -> bool {
 /// cannot be read.
 pub fn read_agent_file_at(path: &Path) -> Option<AgentFile> {
     AgentTarget::new(path, None)?.read().ok()
-}
-
-/// Returns `true` for the name of a hidden folder in which a system keeps agents, such as `.claude`.
-fn is_marker(name: &str) -> bool {
-    let scopes = [AgentScope::Project, AgentScope::User];
-    let mut places = scopes.into_iter().flat_map(agent_places);
-    name.starts_with('.') && places.any(|place| place.split('/').next() == Some(name))
 }
 
 /// An agent file at a path.
@@ -59,25 +52,14 @@ pub struct KnownSkills {
 impl AgentTarget {
     /// Returns `None` if a path is not that of an agent file. With a dialect, any file is one.
     pub(super) fn new(path: &Path, dialect: Option<Dialect>) -> Option<Self> {
-        let given = path.is_file().then(|| std::path::absolute(path).ok())??;
-        let dialect = dialect.or_else(|| Dialect::of(given.to_str()?))?;
-        let path = given
-            .parent()?
-            .canonicalize()
-            .ok()?
-            .join(given.file_name()?);
-        let folder = path.parent()?;
-        // Without a repository, the folder that contains `.claude` and the like is the project.
-        let marker = |folder: &&Path| {
-            let name = folder.file_name().and_then(|name| name.to_str());
-            name.is_some_and(is_marker)
+        let AgentPath {
+            root,
+            path,
+            dialect,
+        } = match dialect {
+            Some(dialect) => AgentPath::with(path, dialect)?,
+            None => AgentPath::of(path)?,
         };
-        let root = repository(folder).or_else(|| {
-            let hidden = folder.ancestors().find(marker)?;
-            hidden.parent()
-        });
-        let root = root.unwrap_or(folder).to_owned();
-        let path = path.strip_prefix(&root).ok()?.to_str()?.to_owned();
         Some(Self {
             root,
             path,
