@@ -82,11 +82,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 fn settings() -> MissionSettings<'static> {
-    MissionSettings {
-        variable: &|_| None,
-        plugin: &|_| None,
-        library: &Vec::new,
-    }
+    MissionSettings::default()
 }
 
 fn errors(reports: &[FileReport]) -> usize {

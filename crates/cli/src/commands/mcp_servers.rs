@@ -198,7 +198,11 @@ impl Setup {
                     Arc::ptr_eq(&named.entry.file, &entry.file)
                 })
         };
-        for entry in library.roster().entries().iter().filter(is_wanted) {
+        // Servers of the user's agents keep their names, whatever a project has.
+        let mut wanted: Vec<&RosterEntry> =
+            (library.roster().entries().iter().filter(is_wanted)).collect();
+        wanted.sort_by_key(|entry| entry.scope != AgentScope::User);
+        for entry in wanted {
             let Some(definition) = entry.agent().filter(|_| entry.team().is_none()) else {
                 continue;
             };

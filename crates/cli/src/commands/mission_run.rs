@@ -477,9 +477,11 @@ fn drive(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            Arc::new(prowess_tui::mission_output::MissionLines::new(Box::new(
-                printer.live(),
-            )))
+            let lines = prowess_tui::mission_output::MissionLines::new(Box::new(printer.live()));
+            Arc::new(match &how {
+                Start::Run(_) => lines,
+                Start::Resume(_, _, state) => lines.resumed(state),
+            })
         };
         let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
             settings.is_model_chosen = is_chosen;

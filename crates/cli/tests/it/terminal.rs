@@ -366,6 +366,11 @@ fn no_command_passes_escapes_to_a_terminal() {
         ("mission show", vec!["mission", "show", HOSTILE]),
         ("mission resume", vec!["mission", "resume", HOSTILE]),
         ("mission cancel", vec!["mission", "cancel", HOSTILE]),
+        ("mission set", vec!["mission", "set", HOSTILE]),
+        (
+            "convert",
+            vec!["convert", HOSTILE, "--to", "skills", "--out", "converted"],
+        ),
         ("questions", vec!["questions"]),
         ("questions", vec!["questions", "--json"]),
         ("answer", vec!["answer", HOSTILE, "yes"]),

@@ -128,7 +128,7 @@ fn text_is_asked_stored_and_answered_by_another_process() {
         .expect(0)
         .stdout;
     for part in [
-        &format!("question {id}: `Which colour?`"),
+        &format!("question {id}: the agent needs an answer\n    │ Which colour?"),
         &format!("ada answered question {id}: yes, deep blue"),
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");

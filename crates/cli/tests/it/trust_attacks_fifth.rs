@@ -333,6 +333,11 @@ fn project_does_not_replace_a_server_of_the_users_agents() {
     trust(&world, ROSTER);
     let run = world.command(&["run", "--task", "x", "--model", "echo"]);
     let said = run.patience(60).run().expect(0).stderr;
-    assert!(said.contains("ignoring another server `docs`"), "{said}");
-    assert!(world.path("mine").exists() && !world.path("theirs").exists());
+    // The server of the user's agent keeps its name. The other one is for its agent alone, and rules
+    // know it by another name.
+    assert!(
+        said.contains("Starting MCP servers: docs, theirs.docs"),
+        "{said}"
+    );
+    assert!(world.path("mine").exists());
 }
