@@ -408,16 +408,6 @@ impl<'a> FileReader<'a> {
         Some(names)
     }
 
-    /// Returns `true` if a key is absent, or is a list of names that is understood as a whole.
-    pub(crate) fn are_names(&self, entries: &[NodeEntry], key: &str) -> bool {
-        let mut found = entries.iter().filter(|entry| &*entry.key == key);
-        found.all(|entry| {
-            let items = entry.value.items();
-            let is_list = items.is_some_and(|items| items.iter().all(|item| item.text().is_some()));
-            entry.value.is_null() || entry.value.text().is_some() || is_list
-        })
-    }
-
     pub(crate) fn wrong_type(&mut self, entry: &NodeEntry, wanted: &str) {
         let key = shown(&entry.key);
         let message = format!("`{key}` is {}, not {wanted}", entry.value.kind());
@@ -569,6 +559,16 @@ pub(crate) fn frontmatter_findings(parsed: &ParsedSkill<'_>) -> Vec<Diagnostic> 
     let rules = LintRuleSet::new(LintProfile::default(), None).select(&FRONTMATTER_RULES);
     let package = PackageListing::default();
     prowess_lint::check(&LintSubject::new(parsed, &package), &rules)
+}
+
+/// Returns `true` if a key is absent, or is a list of names that is understood as a whole.
+pub(crate) fn are_names(entries: &[NodeEntry], key: &str) -> bool {
+    let mut found = entries.iter().filter(|entry| &*entry.key == key);
+    found.all(|entry| {
+        let items = entry.value.items();
+        let is_list = items.is_some_and(|items| items.iter().all(|item| item.text().is_some()));
+        entry.value.is_null() || entry.value.text().is_some() || is_list
+    })
 }
 
 /// Returns the entry of a key, unless its value is null.

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::markdown::{self, MarkdownAgent, bare};
-use crate::file_reader::{FileReader, VALUE, find};
+use crate::file_reader::{FileReader, VALUE, are_names, find};
 use crate::model::{AgentDef, Selection};
 
 const KNOWN: [&str; 18] = [
@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut FileReader<'_>, bytes: &[u8]) -> Vec<AgentDef> {
             Selection::all()
         }
     };
-    if !reader.are_names(&entries, "disallowedTools") {
+    if !are_names(&entries, "disallowedTools") {
         // It is unknown what it was meant to forbid.
         agent.tools = Selection::none();
     }

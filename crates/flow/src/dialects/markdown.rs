@@ -50,7 +50,10 @@ fn unread_key(
         None => all.split("\n\n").next().unwrap_or_default(),
     };
     let block = block.to_ascii_lowercase();
-    let has_escapes = ["\\x", "\\u", "\\\n"].iter().any(|one| block.contains(one));
+    // A key may be written with escapes. Repairs keep all keys.
+    let is_lost = parsed.manifest.incomplete || is_unclosed;
+    let mut escapes = ["\\x", "\\u", "\\\n"].iter();
+    let has_escapes = is_lost && escapes.any(|one| block.contains(one));
     let is_read = |key: &str| {
         let mut known = entries.iter();
         known.any(|entry| entry.key.eq_ignore_ascii_case(key))
