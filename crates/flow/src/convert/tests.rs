@@ -50,7 +50,11 @@ impl Files {
     }
 
     fn missions(&self) -> Vec<MissionText> {
-        let hcl = self.0.iter().filter(|(path, _)| path.ends_with(".hcl"));
+        let is_hcl = |path: &str| {
+            path.rsplit_once('.')
+                .is_some_and(|(_, ending)| ending == "hcl")
+        };
+        let hcl = self.0.iter().filter(|(path, _)| is_hcl(path));
         hcl.map(|(path, text)| MissionText {
             path: path.clone(),
             bytes: Ok(text.as_bytes().to_vec()),
