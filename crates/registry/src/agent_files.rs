@@ -137,11 +137,12 @@ impl AgentPath {
     /// Like [`Self::of`]. In a folder `agents`, Markdown files without a dialect are those of Claude
     /// Code, as in its plugins.
     pub(crate) fn found(path: &Path) -> Option<Self> {
-        let is_agent =
-            |name: &str| name.ends_with(".md") && !name.eq_ignore_ascii_case("README.md");
-        let name = path.file_name().and_then(|name| name.to_str());
+        let is_agent = path.extension().is_some_and(|ending| ending == "md")
+            && path
+                .file_name()
+                .is_some_and(|name| !name.eq_ignore_ascii_case("README.md"));
         let parent = path.parent().and_then(Path::file_name);
-        let is_plugin = name.is_some_and(is_agent) && parent.is_some_and(|name| name == "agents");
+        let is_plugin = is_agent && parent.is_some_and(|name| name == "agents");
         Self::of(path).or_else(|| is_plugin.then(|| Self::with(path, Dialect::Claude))?)
     }
 

@@ -306,13 +306,20 @@ fn write_all(
 
 /// Renames a file or a folder. Fails if the new name exists.
 fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system has the flag.
-        Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_err() => {
-            std::fs::rename(from, to)
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Not supported by every file system.
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            renamed => return Ok(renamed?),
         }
-        renamed => Ok(renamed?),
     }
+    if to.symlink_metadata().is_ok() {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
+    }
+    std::fs::rename(from, to)
 }
 
 /// Moves the contents of a folder into another one. If one of them cannot be moved, all return.

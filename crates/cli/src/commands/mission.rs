@@ -33,7 +33,7 @@ use crate::{targets, visible_skills};
     after_help = "\
 Examples:
   prowess mission plan                    check missions and show their tasks
-  prowess mission set api_key --secret    set a variable
+  prowess mission graph research          draw the tasks of a mission
   prowess mission show                    show the runs of this project"
 )]
 pub(crate) struct MissionArgs {

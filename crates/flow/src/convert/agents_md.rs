@@ -179,7 +179,7 @@ fn from_block(source: &MissionSource<'_>, agent: &AgentBlock, output: &mut Outpu
 fn skill_names(source: &MissionSource<'_>, agent: &AgentBlock) -> Vec<String> {
     let project = source.project;
     let folders = skill_folders(project);
-    let name = |wanted: &Box<str>| {
+    let name = |wanted: &str| {
         let own = |scope: &DefinitionScope| match (scope, &agent.scope) {
             (DefinitionScope::Agent(owner), DefinitionScope::Global) => *owner == agent.name,
             (
@@ -193,13 +193,13 @@ fn skill_names(source: &MissionSource<'_>, agent: &AgentBlock) -> Vec<String> {
         };
         let found = |of: &dyn Fn(&DefinitionScope) -> bool| {
             let mut skills = project.skills.iter().zip(&folders);
-            skills.find(|(skill, _)| skill.name == *wanted && of(&skill.scope))
+            skills.find(|(skill, _)| *skill.name == *wanted && of(&skill.scope))
         };
         let found = found(&own).or_else(|| found(&|scope| *scope == DefinitionScope::Global));
         // Other names are skills of the library.
-        found.map_or_else(|| wanted.to_string(), |(_, folder)| folder.clone())
+        found.map_or_else(|| wanted.to_owned(), |(_, folder)| folder.clone())
     };
-    agent.skills.iter().map(name).collect()
+    agent.skills.iter().map(|skill| name(skill)).collect()
 }
 
 fn report_limits(agent: &AgentBlock, at: &At, output: &mut Output) {

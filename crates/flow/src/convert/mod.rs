@@ -375,7 +375,7 @@ fn plain_text(value: &Value) -> String {
 
 /// Returns the block whose label is at a place.
 fn block_at<'t>(trees: &'t [(&str, Tree)], place: &Place) -> Option<&'t Block> {
-    fn search<'t>(items: &'t [Item], span: Span, depth: usize) -> Option<&'t Block> {
+    fn search(items: &[Item], span: Span, depth: usize) -> Option<&Block> {
         items.iter().find_map(|item| {
             let Item::Block(block) = item else {
                 return None;

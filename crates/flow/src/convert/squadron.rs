@@ -65,17 +65,16 @@ fn copy_loaded(source: &MissionSource<'_>, output: &mut Output) {
             continue;
         }
         let bytes = source.others.read(&file.path).ok();
-        match bytes.and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(text) => output.add(&*file.path, text),
-            None => {
-                let at = At {
-                    path: super::joined(&source.folder, &file.path),
-                    text: None,
-                    span: Span::at(0),
-                };
-                let message = format!("`{}` can no longer be read", shown(&file.path));
-                output.lost(&at, message, "try again");
-            }
+        if let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            output.add(&*file.path, text);
+        } else {
+            let at = At {
+                path: super::joined(&source.folder, &file.path),
+                text: None,
+                span: Span::at(0),
+            };
+            let message = format!("`{}` can no longer be read", shown(&file.path));
+            output.lost(&at, message, "try again");
         }
     }
     for skill in &source.project.skills {
@@ -346,7 +345,7 @@ impl Writer {
             ModelChoice::Inherit => {
                 let message =
                     format!("`{name}` has the model of its caller, and Squadron needs one");
-                let help = format!("change `{}` if you want another", DEFAULT_MODEL);
+                let help = format!("change `{DEFAULT_MODEL}` if you want another");
                 output.lost(at, message, help);
                 (Some("anthropic"), DEFAULT_MODEL, None)
             }
@@ -372,7 +371,6 @@ impl Writer {
             Some("openai") => Some("openai"),
             Some("gemini" | "google") => Some("gemini"),
             Some("ollama") => Some("ollama"),
-            Some(_) => None,
             None if id.starts_with("claude") => Some("anthropic"),
             None if id.starts_with("gemini") || id.starts_with("gemma") => Some("gemini"),
             None if ["gpt", "chatgpt", "codex", "o1", "o3", "o4"]
@@ -381,7 +379,7 @@ impl Writer {
             {
                 Some("openai")
             }
-            None => None,
+            _ => None,
         };
         let wanted = snake(provider.or(known).unwrap_or("other"));
         let provider = known.unwrap_or_else(|| {
@@ -562,23 +560,22 @@ impl Writer {
             .push(attribute("instructions", text_expr(instructions)));
         let listed = manifest.allowed_tools.as_ref();
         let mut tools = Vec::new();
-        for token in listed.map(|list| list.tokens()).unwrap_or_default() {
-            let text = &*token.text;
-            match built_in(text) {
-                Some(tool) => tools.push(tool),
-                None => {
-                    let message = format!("Squadron has no tool `{}`", shown(text));
-                    let help = "write a `tool` or `mcp` block, and add it to `tools`";
-                    output.lost(&at.with(token.span), message, help);
-                }
+        let tokens = listed.map(prowess_spec::manifest::ToolList::tokens);
+        for token in tokens.unwrap_or_default() {
+            if let Some(tool) = built_in(&token.text) {
+                tools.push(tool);
+            } else {
+                let message = format!("Squadron has no tool `{}`", shown(&token.text));
+                let help = "write a `tool` or `mcp` block, and add it to `tools`";
+                output.lost(&at.with(token.span), message, help);
             }
         }
         if !tools.is_empty() {
             block.items.push(attribute("tools", list(tools)));
         }
-        let owner_name = owner.clone().unwrap_or_else(|| "skill".to_owned());
+        // The texts of a skill inside of an agent are moved with those of the agent.
         if owner.is_none() {
-            self.shorten(&mut block, &owner_name, output);
+            self.shorten(&mut block, "skill", output);
         }
         NewSkillBlock {
             names: [identity.name, wanted].into(),
