@@ -160,8 +160,10 @@ impl Engine {
         profile.tools = match (selected.tools, inherited) {
             // Without a list, an agent has the tools of its caller, and its own.
             (Some(tools), Some(theirs)) if definition.tools.only.is_none() => {
-                let has = |tool: &Box<str>| theirs.contains(tool) || owns(self, profile, tool);
-                Some(tools.into_iter().filter(has).collect())
+                let has = |tool: &str| {
+                    theirs.iter().any(|known| **known == *tool) || owns(self, profile, tool)
+                };
+                Some(tools.into_iter().filter(|tool| has(tool)).collect())
             }
             (None, Some(theirs)) if definition.tools.only.is_none() => {
                 // An agent that may ask people is given that itself.
@@ -395,8 +397,8 @@ fn select(
 /// them.
 fn changing_tools(tools: &Selection) -> Vec<Box<str>> {
     let listed = tools.only.iter().flatten();
-    let is_changing = |name: &&Box<str>| CHANGING_TOOLS.contains(&&***name);
-    listed.filter(is_changing).cloned().collect()
+    let is_changing = |name: &str| CHANGING_TOOLS.contains(&name);
+    listed.filter(|name| is_changing(name)).cloned().collect()
 }
 
 /// Returns a message about tools that an agent names and that do not exist.

@@ -163,7 +163,7 @@ impl SecretValues {
     }
 
     /// Replaces markers by a letter: the text as it would be with another secret.
-    pub(crate) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn neutral(text: &str) -> Cow<'_, str> {
         replace(text, &|_| "x".into())
     }
 

@@ -11,11 +11,8 @@ use prowess_flow::convert::{Conversion, ConvertTarget, ConvertedFile, convert};
 use prowess_flow::mission::{MissionProject, MissionSettings};
 use prowess_registry::ConversionFiles;
 use prowess_spec::ReadFault;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 
 use crate::args::GlobalArgs;
-use crate::commands::mission;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::{targets, visible_skills};

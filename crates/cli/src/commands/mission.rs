@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, PlanOptions};
-use prowess_config::Config;
 use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording};
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{

@@ -583,7 +583,7 @@ fn services(
         let client = setup.start(&started.servers, printer)?;
         for server in client.servers() {
             if let Some(fault) = &server.fault {
-                let why = secrets.redact(fault.to_string());
+                let why = secrets.redact(fault.clone());
                 printer.warn(&sanitize::line(&why));
                 started.faults.insert(server.name.clone(), why);
             }

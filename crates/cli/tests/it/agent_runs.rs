@@ -934,7 +934,7 @@ fn shop(world: &World, folder: &str, skill: &str) -> Value {
     );
     json!({
         "command": env!("CARGO_BIN_EXE_prowess"), "args": ["mcp"],
-        "cwd": world.path(&format!("~/{folder}")), "env": { "PROWESS_HOME": world.path("~/none") },
+        "cwd": world.path(format!("~/{folder}")), "env": { "PROWESS_HOME": world.path("~/none") },
     })
 }
 
@@ -1041,7 +1041,7 @@ fn rules_for_a_server_do_not_allow_the_server_of_an_agent() {
         Says("Done."),
     ];
     let answer = |approve: &str, settings: &str| {
-        world.file("~/config.toml", settings.to_owned());
+        world.file("~/config.toml", settings);
         let arguments = ["run", "--task", "go", "--no-wait", "--approve", approve];
         let (output, requests) = talk(&world, &arguments, &calls);
         output.expect(0);

@@ -558,9 +558,8 @@ fn scopes_of_core_agent_deny() {
         ];
         let output = world.run(&run).expect(0);
         assert!(!output.stdout.contains("CANARY"), "{}", output.stdout);
-        assert_eq!(
+        assert!(
             output.stdout.matches("a rule forbids it").count() >= 3,
-            true,
             "{}",
             output.stdout
         );

@@ -574,7 +574,8 @@ impl<S: Presenter> Visit for Visitor<'_, '_, S> {
         let is_wanted = text.is_some_and(|text| {
             let absolute = std::path::absolute(&path).ok();
             let text = absolute.as_deref().and_then(Path::to_str).unwrap_or(text);
-            Dialect::of(text).is_some() || text.ends_with(".hcl")
+            let is_hcl = path.extension().is_some_and(|ending| ending == "hcl");
+            Dialect::of(text).is_some() || is_hcl
         });
         if is_wanted {
             let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);

@@ -291,7 +291,7 @@ impl Target {
             .map_or(raw.len(), |at| end + at);
         let plain = secrets.shown(raw);
         let is_same = |url: &Url, other: &Url| url.host == other.host && url.class == other.class;
-        let neutral = url::parse(&secrets.neutral(raw));
+        let neutral = url::parse(&SecretValues::neutral(raw));
         if SecretValues::has_marker(&raw[..end]) {
             return Err(hidden_host(&plain));
         }

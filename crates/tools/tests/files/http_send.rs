@@ -313,7 +313,7 @@ fn secrets_reach_the_server_and_nothing_else() {
         format!("https://example.com{host}"),
         format!("https://{host}@example.com/"),
         format!("{host}://example.com/"),
-        format!("{host}"),
+        host.clone(),
         format!("https://example.com:{token}/"),
     ] {
         let refused = send(

@@ -104,7 +104,7 @@ pub(super) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         }))?;
         return Ok(Exit::Done);
     }
-    let mut story = planned(&plan, &reports, graph);
+    let mut story = planned(&plan, &reports, &graph);
     let events = seen.of_tasks();
     for (task, known) in state.tasks().filter(|(_, known)| known.is_started) {
         story.extend(task_beats(task, known, events.get(&task.name)));
@@ -132,7 +132,7 @@ fn read(folder: &Path) -> Result<(MissionProject, Vec<FileReport>), Failure> {
 }
 
 /// Returns the steps before the run.
-fn planned(plan: &MissionProject, reports: &[FileReport], graph: String) -> Vec<Beat<'static>> {
+fn planned(plan: &MissionProject, reports: &[FileReport], graph: &str) -> Vec<Beat<'static>> {
     let counts = [
         (plan.agents.len(), "agent"),
         (plan.skills.len(), "skill"),
@@ -149,7 +149,8 @@ fn planned(plan: &MissionProject, reports: &[FileReport], graph: String) -> Vec<
         Beat::new("read", format!("{} in {files}", wording::all(counts)))
             .more("prowess mission list"),
         Beat::new("plan", checked).more("prowess mission plan"),
-        Beat::new("graph", graph.trim_end()).more(format!("prowess mission graph {MISSION}")),
+        Beat::new("graph", graph.trim_end().to_owned())
+            .more(format!("prowess mission graph {MISSION}")),
     ]
 }
 
