@@ -461,6 +461,7 @@ fn child(folder: PathBuf) {
     }
     // Each interrupted command costs two turns, and a session may be killed very often.
     parts.settings.budget = RunBudget::turns(1_000);
+    parts.settings.sub_budget = RunBudget::turns(1_000);
     parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("../sessions.db"))));
     parts.services.watchers.push(Arc::new(Seeing(
         move |session: &str, update: Update<'_>| {
