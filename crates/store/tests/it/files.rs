@@ -206,7 +206,7 @@ fn newer_database() {
             error,
             UsageError::Newer {
                 found: 99,
-                known: 3,
+                known: 4,
                 ..
             }
         )

@@ -122,7 +122,7 @@ fn newer_or_incomplete_file() {
     for (sql, reason) in [
         (
             "PRAGMA user_version = 99",
-            "it uses format version 99, but this version supports at most 3",
+            "it uses format version 99, but this version supports at most 4",
         ),
         ("PRAGMA user_version = -1", "it is damaged"),
         ("DROP TABLE sessions", "it is damaged"),

@@ -296,7 +296,7 @@ fn file_without_sessions_is_migrated() {
         .unwrap();
     change(
         &path,
-        "DROP TABLE questions; DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1",
+        "DROP TABLE stops; DROP TABLE questions; DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1",
     );
     let before = fs::read(&path).unwrap();
     let store = SqliteSessions::new(&path);
@@ -333,7 +333,10 @@ fn file_without_questions_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
-    change(&path, "DROP TABLE questions; PRAGMA user_version = 2");
+    change(
+        &path,
+        "DROP TABLE stops; DROP TABLE questions; PRAGMA user_version = 2",
+    );
     let before = fs::read(&path).unwrap();
     let store = SqliteSessions::new(&path);
     let all_questions = QuestionQuery {
