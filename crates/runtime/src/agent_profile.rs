@@ -423,7 +423,7 @@ fn missing_tools(agent: &str, missing: &[Box<str>]) -> Option<String> {
 /// note about the project.
 fn notes(context: &ToolContext, found: &FoundAgent, definition: &AgentDef) -> AgentNotes {
     if let Some(root) = &definition.root {
-        // Below the project, so that a link in the path of the root leads nowhere else.
+        // Opened below the project, so that a link in the path of the root cannot leave it.
         let text = read_text(
             &found.entry.file.root,
             &format!("{root}/AGENTS.md"),

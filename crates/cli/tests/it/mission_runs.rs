@@ -712,7 +712,7 @@ fn agents_run_side_by_side_and_answer_questions_about_their_work() {
                 &["not one of your agents"],
                 &[(
                     "ask_agent",
-                    json!({ "id": "nobody", "question": "What colour?" }),
+                    json!({ "id": "unknown", "question": "What colour?" }),
                 )],
             ),
             done("a"),

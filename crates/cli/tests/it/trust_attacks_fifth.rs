@@ -138,7 +138,7 @@ fn root_of_an_agent_stays_in_the_project() {
 
 /// C1: a folder with teams that the user named needed no trust although agents can write it.
 #[test]
-fn teams_in_the_project_need_trust_whoever_named_them() {
+fn named_teams_in_the_project_need_trust() {
     let world = World::new();
     let team = json!({"members": [{"type": "orchestrator", "provider": "p", "model_id": "m",
         "system_prompt": "Lead."}]});
