@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use prowess_flow::{AgentFile, AgentScope, MAX_FILE};
+use prowess_flow::{AgentFile, AgentScope};
 use prowess_registry::agent_place;
-use prowess_registry::resource::{ResourceError, SkillFolder};
 
 use crate::HiddenText;
 use crate::store::{FileChange, TrustError, TrustKind, TrustState, TrustStore, digest_of_list};
-use crate::summary::hidden_text;
+use crate::summary::hidden_text_below;
 
 /// The trust in an agent file as it was read: in the file itself, its prompts, commands and servers.
 /// The skills of its agents are trusted on their own.
@@ -84,18 +83,7 @@ impl AgentTrust {
 
     /// Finds text in the files that is not visible to a reader.
     pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
-        let failed = |source: ResourceError| TrustError::File {
-            verb: "read",
-            path: self.path.clone(),
-            source: std::io::Error::other(source),
-        };
-        let folder = SkillFolder::open(&self.root).map_err(failed)?;
-        let mut texts = Vec::new();
-        for name in self.files() {
-            let bytes = folder.bytes(name, MAX_FILE as u64).map_err(failed)?;
-            texts.push((Path::new(name), bytes));
-        }
-        Ok(hidden_text(texts))
+        hidden_text_below(&self.root, &self.path, self.files())
     }
 
     /// Returns `true` if the agents of the file may run.

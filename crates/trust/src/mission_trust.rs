@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use prowess_flow::MAX_FILE;
 use prowess_flow::mission::MissionProject;
-use prowess_registry::resource::{ResourceError, SkillFolder};
 
 use crate::HiddenText;
 use crate::store::{FileChange, TrustError, TrustKind, TrustState, TrustStore, digest_of_list};
-use crate::summary::hidden_text;
+use crate::summary::hidden_text_below;
 
 /// The trust in a mission project as it was read: in its `.hcl` files and the texts that they load.
 /// Skills in folders are trusted on their own.
@@ -60,18 +58,7 @@ impl MissionTrust {
 
     /// Finds text in the files that is not visible to a reader.
     pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
-        let failed = |source: ResourceError| TrustError::File {
-            verb: "read",
-            path: self.root.clone(),
-            source: std::io::Error::other(source),
-        };
-        let folder = SkillFolder::open(&self.root).map_err(failed)?;
-        let mut texts = Vec::new();
-        for name in self.files() {
-            let bytes = folder.bytes(name, MAX_FILE as u64).map_err(failed)?;
-            texts.push((Path::new(name), bytes));
-        }
-        Ok(hidden_text(texts))
+        hidden_text_below(&self.root, &self.root, self.files())
     }
 
     /// Returns `true` if missions of the project may run.

@@ -9,6 +9,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::fs::read::SKILL_FILES;
+use prowess_registry::resource::{ResourceError, SkillFolder};
 use prowess_registry::{files_of, outside_route, text_and_digest};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
@@ -400,6 +401,26 @@ impl NetworkNames {
             .cloned()
             .collect()
     }
+}
+
+/// Finds text in files below a folder that is not visible to a reader. `path` is named in errors.
+pub(crate) fn hidden_text_below<'f>(
+    root: &Path,
+    path: &Path,
+    names: impl Iterator<Item = &'f str>,
+) -> Result<Vec<HiddenText>, TrustError> {
+    let failed = |source: ResourceError| TrustError::File {
+        verb: "read",
+        path: path.to_owned(),
+        source: std::io::Error::other(source),
+    };
+    let folder = SkillFolder::open(root).map_err(failed)?;
+    let mut texts = Vec::new();
+    for name in names {
+        let bytes = folder.bytes(name, prowess_flow::MAX_FILE as u64);
+        texts.push((Path::new(name), bytes.map_err(failed)?));
+    }
+    Ok(hidden_text(texts))
 }
 
 /// Finds text that is not visible to a reader in files that were read already.
