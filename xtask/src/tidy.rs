@@ -1,4 +1,5 @@
-//! Checks that the compiler does not make: purity, dependencies, rules, stray files. Reports sizes.
+//! Checks that the compiler does not make: purity, dependencies, rules, names, stray files. Reports
+//! sizes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     check_named_tests(root, &mut faults)?;
     check_text(root, &files, &mut faults)?;
     check_programs(root, &files, &mut faults)?;
+    check_type_names(root, &files, &mut faults)?;
     check_strays(&files, &mut faults);
     report_sizes(root, &files)?;
     if faults.is_empty() {
@@ -422,6 +424,40 @@ fn check_programs(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> R
     Ok(())
 }
 
+/// Checks that no two crates define a public type of one name.
+fn check_type_names(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
+    let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
+    for file in files {
+        let is_source = file.components().any(|part| part.as_os_str() == "src");
+        let is_rust = file.extension().is_some_and(|ending| ending == "rs");
+        if !is_source || !is_rust || !file.starts_with("crates") {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join(file))?;
+        for name in public_types(&text) {
+            if let Some(first) = seen.insert(name.to_owned(), file) {
+                faults.push(format!(
+                    "{}: `{name}` is defined in {} already; qualify one of them",
+                    file.display(),
+                    first.display()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of the public types that a source file defines.
+fn public_types(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let item = line.trim_start().strip_prefix("pub ")?;
+        let mut words = item.split(|part: char| !part.is_alphanumeric() && part != '_');
+        let kind = words.next()?;
+        let is_type = matches!(kind, "struct" | "enum" | "trait" | "type" | "union");
+        words.next().filter(|_| is_type)
+    })
+}
+
 /// Returns the lines of ignored tests that no other test of the file starts by name.
 fn never_run(text: &str) -> Vec<usize> {
     let mark = ["#[", "ignore"].concat();
@@ -478,6 +514,12 @@ mod tests {
             named_tests(text),
             [(2, "crates/a/b.rs", "one"), (2, "crates/a/c.rs", "two")]
         );
+    }
+
+    #[test]
+    fn public_types_are_found() {
+        let text = "pub struct A<'a> {\n    pub enum B {\npub(crate) struct C;\npub fn d() {}\npub type E<T> = T;\n";
+        assert_eq!(public_types(text).collect::<Vec<_>>(), ["A", "B", "E"]);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub use dialects::{Dialect, read};
 pub use file_reader::{MIN_FILE, ProjectFiles};
 pub use json::{JsonError, parse as parse_json};
 pub use model::{
-    AgentDef, AgentFile, AgentLimits, AgentName, CommandDef, ModelAlias, ModelChoice, NameFault,
-    PromptSource, Selection, ServerFile, TeamDef, TeamKind, unknown_skill,
+    AgentDef, AgentFile, AgentLimits, AgentName, AgentNameFault, CommandDef, ModelAlias,
+    ModelChoice, PromptSource, Selection, ServerFile, TeamDef, TeamKind, unknown_skill,
 };
 pub use roster::{AgentNotFound, AgentRoster, AgentScope, RosterEntry};
 pub use tree::{Node, NodeEntry};

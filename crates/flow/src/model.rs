@@ -16,7 +16,7 @@ pub struct AgentName(Box<str>);
 
 /// The reason why a text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameFault {
+pub enum AgentNameFault {
     /// Empty after trimming.
     Empty,
     /// Longer than 64 characters.
@@ -27,7 +27,7 @@ pub enum NameFault {
     Separator,
 }
 
-impl NameFault {
+impl AgentNameFault {
     /// Returns the reason as a clause.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,10 +41,10 @@ impl NameFault {
 
 impl AgentName {
     /// Checks a name. Whitespace around it is removed.
-    pub fn new(text: &str) -> Result<Self, NameFault> {
+    pub fn new(text: &str) -> Result<Self, AgentNameFault> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(NameFault::Empty);
+            return Err(AgentNameFault::Empty);
         }
         let is_hidden = |c: char| {
             c.is_control()
@@ -52,13 +52,13 @@ impl AgentName {
                 || matches!(c, '\u{2028}' | '\u{2029}')
         };
         if text.contains(is_hidden) {
-            return Err(NameFault::Characters);
+            return Err(AgentNameFault::Characters);
         }
         if text.contains([':', '/']) {
-            return Err(NameFault::Separator);
+            return Err(AgentNameFault::Separator);
         }
         if text.chars().nth(MAX_NAME).is_some() {
-            return Err(NameFault::Long);
+            return Err(AgentNameFault::Long);
         }
         Ok(Self(text.into()))
     }

@@ -3,8 +3,8 @@
 use prowess_diag::{Span, suggest};
 
 use crate::tree::{
-    BinaryOperator, Expr, ExprKind, LoopParts, ObjectEntry, Problem, ReferenceStep, TemplatePart,
-    UnaryOperator,
+    BinaryOperator, Expr, ExprKind, HclProblem, LoopParts, ObjectEntry, ReferenceStep,
+    TemplatePart, UnaryOperator,
 };
 use crate::value::Value;
 
@@ -19,7 +19,7 @@ pub trait EvalScope {
     fn resolve(&self, root: &str) -> Resolved<'_>;
 
     /// Calls a function. `None` if it does not exist.
-    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, Problem>>;
+    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>>;
 
     /// Returns the names for suggestions.
     fn names(&self) -> Vec<&str>;
@@ -48,7 +48,7 @@ pub struct FunctionCall<'c> {
 }
 
 /// Evaluates an expression. What depends on late names stays an expression in [`Value::Late`].
-pub fn evaluate(expr: &Expr, scope: &dyn EvalScope) -> Result<Value, Problem> {
+pub fn evaluate(expr: &Expr, scope: &dyn EvalScope) -> Result<Value, HclProblem> {
     let mut evaluation = Evaluation {
         scope,
         locals: Vec::new(),
@@ -70,25 +70,25 @@ struct Evaluation<'s> {
 }
 
 impl Evaluation<'_> {
-    fn step(&mut self, span: Span) -> Result<(), Problem> {
+    fn step(&mut self, span: Span) -> Result<(), HclProblem> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
             let message = format!("the expression takes more than {MAX_STEPS} steps");
-            return Err(Problem::new(span, message).help("shorten its loops"));
+            return Err(HclProblem::new(span, message).help("shorten its loops"));
         }
         Ok(())
     }
 
-    fn made(&mut self, bytes: usize, span: Span) -> Result<(), Problem> {
+    fn made(&mut self, bytes: usize, span: Span) -> Result<(), HclProblem> {
         self.text = self.text.saturating_add(bytes);
         if self.text > MAX_TEXT {
             let message = format!("the text is longer than {} MiB", MAX_TEXT / 1024 / 1024);
-            return Err(Problem::new(span, message));
+            return Err(HclProblem::new(span, message));
         }
         Ok(())
     }
 
-    fn eval(&mut self, expr: &Expr) -> Result<Value, Problem> {
+    fn eval(&mut self, expr: &Expr) -> Result<Value, HclProblem> {
         self.step(expr.span)?;
         let span = expr.span;
         match &expr.kind {
@@ -147,7 +147,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn object(&mut self, entries: &[ObjectEntry], span: Span) -> Result<Value, Problem> {
+    fn object(&mut self, entries: &[ObjectEntry], span: Span) -> Result<Value, HclProblem> {
         let mut out: Vec<(Box<str>, Value)> = Vec::with_capacity(entries.len());
         let mut late = Vec::new();
         for entry in entries {
@@ -157,7 +157,7 @@ impl Evaluation<'_> {
                 Value::Text(key) | Value::Number(key) => {
                     if out.iter().any(|(known, _)| *known == key) {
                         let message = format!("the key `{key}` is given twice");
-                        return Err(Problem::new(entry.key.span, message));
+                        return Err(HclProblem::new(entry.key.span, message));
                     }
                     out.push((key, value));
                 }
@@ -187,7 +187,7 @@ impl Evaluation<'_> {
         root: &str,
         path: &[ReferenceStep],
         span: Span,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         let local = self.locals.iter().rev().find(|(name, _)| **name == *root);
         if let Some((_, value)) = local {
             let value = value.clone();
@@ -205,7 +205,7 @@ impl Evaluation<'_> {
                 Ok(Value::Late(Box::new(Expr::new(kind, span))))
             }
             Resolved::Unknown => {
-                let problem = Problem::new(span, format!("unknown name `{root}`"));
+                let problem = HclProblem::new(span, format!("unknown name `{root}`"));
                 Err(match suggest::nearest(root, self.scope.names()) {
                     Some(near) => problem.help(format!("did you mean `{near}`?")),
                     None => problem,
@@ -215,7 +215,7 @@ impl Evaluation<'_> {
     }
 
     /// Evaluates the computed steps of a path into something that is not known yet.
-    fn late_path(&mut self, path: &[ReferenceStep]) -> Result<Vec<ReferenceStep>, Problem> {
+    fn late_path(&mut self, path: &[ReferenceStep]) -> Result<Vec<ReferenceStep>, HclProblem> {
         let step = |step: &ReferenceStep| match step {
             ReferenceStep::Computed(expr) => {
                 let span = expr.span;
@@ -235,7 +235,7 @@ impl Evaluation<'_> {
         mut value: &Value,
         path: &[ReferenceStep],
         span: Span,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         for (number, step) in path.iter().enumerate() {
             self.step(span)?;
             value = match (step, value) {
@@ -257,7 +257,7 @@ impl Evaluation<'_> {
         value: Value,
         path: &[ReferenceStep],
         span: Span,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         let Some((first, rest)) = path.split_first() else {
             return Ok(value);
         };
@@ -298,7 +298,7 @@ impl Evaluation<'_> {
                     Value::Number(number) => match number.parse() {
                         Ok(at) => ReferenceStep::Index(at),
                         Err(_) => {
-                            return Err(Problem::new(expr.span, "an index is a whole number"));
+                            return Err(HclProblem::new(expr.span, "an index is a whole number"));
                         }
                     },
                     Value::Late(expr) => {
@@ -314,7 +314,7 @@ impl Evaluation<'_> {
             }
             (ReferenceStep::Name(name), other) => {
                 let message = format!("{} has no member `{name}`", other.kind_name());
-                return Err(Problem::new(span, message));
+                return Err(HclProblem::new(span, message));
             }
             (ReferenceStep::Index(_) | ReferenceStep::Each, other) => {
                 return Err(wrong(span, "a list", &other));
@@ -329,7 +329,7 @@ impl Evaluation<'_> {
         arguments: &[Expr],
         expands: bool,
         span: Span,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.eval(argument)?);
@@ -352,7 +352,7 @@ impl Evaluation<'_> {
                 Ok(value)
             }
             Some(Err(problem)) => Err(problem),
-            None => Err(Problem::new(span, format!("unknown function `{name}`"))),
+            None => Err(HclProblem::new(span, format!("unknown function `{name}`"))),
         }
     }
 
@@ -362,7 +362,7 @@ impl Evaluation<'_> {
         operator: BinaryOperator,
         right: &Expr,
         span: Span,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         let first = self.eval(left)?;
         match (operator, &first) {
             (BinaryOperator::And, Value::Bool(false)) => return Ok(Value::Bool(false)),
@@ -393,7 +393,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn for_each(&mut self, parts: &LoopParts, span: Span) -> Result<Value, Problem> {
+    fn for_each(&mut self, parts: &LoopParts, span: Span) -> Result<Value, HclProblem> {
         let items = match self.items(&parts.collection)? {
             Ok(items) => items,
             Err(collection) => {
@@ -417,7 +417,7 @@ impl Evaluation<'_> {
                     Some((_, Value::List(items))) if parts.groups => items.push(value),
                     Some(_) => {
                         let message = format!("the key `{key}` is given twice");
-                        return Err(Problem::new(span, message));
+                        return Err(HclProblem::new(span, message));
                     }
                     None if parts.groups => object.push((key, Value::List(vec![value]))),
                     None => object.push((key, value)),
@@ -432,7 +432,7 @@ impl Evaluation<'_> {
     }
 
     /// Evaluates one round of a loop. Returns `None` if its condition is false.
-    fn one(&mut self, parts: &LoopParts) -> Result<Option<LoopResult>, Problem> {
+    fn one(&mut self, parts: &LoopParts) -> Result<Option<LoopResult>, HclProblem> {
         if let Some(condition) = &parts.condition {
             let value = self.eval(condition)?;
             if !boolean(value, condition.span)? {
@@ -450,7 +450,7 @@ impl Evaluation<'_> {
     }
 
     /// Evaluates what can be evaluated of a loop over something that is not known yet.
-    fn late_loop(&mut self, parts: &LoopParts, collection: Expr) -> Result<LoopParts, Problem> {
+    fn late_loop(&mut self, parts: &LoopParts, collection: Expr) -> Result<LoopParts, HclProblem> {
         let late = |name: &str| {
             let kind = ExprKind::Reference {
                 root: name.into(),
@@ -482,7 +482,10 @@ impl Evaluation<'_> {
     }
 
     /// Evaluates a collection to pairs of key and value; `Err` with the expression if it is late.
-    fn items(&mut self, collection: &Expr) -> Result<Result<Vec<(Value, Value)>, Expr>, Problem> {
+    fn items(
+        &mut self,
+        collection: &Expr,
+    ) -> Result<Result<Vec<(Value, Value)>, Expr>, HclProblem> {
         Ok(match self.eval(collection)? {
             Value::List(items) => {
                 let number =
@@ -517,7 +520,7 @@ impl Evaluation<'_> {
         parts: &[TemplatePart],
         span: Span,
         out: &mut TemplateOutput,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), HclProblem> {
         for part in parts {
             self.step(span)?;
             match part {
@@ -530,7 +533,7 @@ impl Evaluation<'_> {
                         out.push(TemplatePart::Hole(residual(late, expr.span)));
                     }
                     Value::Null => {
-                        return Err(Problem::new(expr.span, "null cannot be put into a text"));
+                        return Err(HclProblem::new(expr.span, "null cannot be put into a text"));
                     }
                     value => {
                         let text = written(&value);
@@ -657,8 +660,8 @@ fn residual(value: Value, span: Span) -> Expr {
     Expr::new(kind, span)
 }
 
-fn wrong(span: Span, wanted: &str, found: &Value) -> Problem {
-    Problem::new(
+fn wrong(span: Span, wanted: &str, found: &Value) -> HclProblem {
+    HclProblem::new(
         span,
         format!("expected {wanted}, found {}", found.kind_name()),
     )
@@ -668,10 +671,10 @@ fn entry<'v>(
     entries: &'v [(Box<str>, Value)],
     name: &str,
     span: Span,
-) -> Result<&'v Value, Problem> {
+) -> Result<&'v Value, HclProblem> {
     let found = entries.iter().find(|(known, _)| **known == *name);
     found.map(|(_, value)| value).ok_or_else(|| {
-        let problem = Problem::new(span, format!("`{name}` does not exist"));
+        let problem = HclProblem::new(span, format!("`{name}` does not exist"));
         match suggest::nearest(name, entries.iter().map(|(known, _)| &**known)) {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
             None => problem,
@@ -679,25 +682,25 @@ fn entry<'v>(
     })
 }
 
-fn item(items: &[Value], at: u64, span: Span) -> Result<&Value, Problem> {
+fn item(items: &[Value], at: u64, span: Span) -> Result<&Value, HclProblem> {
     let found = usize::try_from(at).ok().and_then(|at| items.get(at));
     found.ok_or_else(|| {
         let message = format!(
             "the list has {} items, so there is no item {at}",
             items.len()
         );
-        Problem::new(span, message)
+        HclProblem::new(span, message)
     })
 }
 
-fn boolean(value: Value, span: Span) -> Result<bool, Problem> {
+fn boolean(value: Value, span: Span) -> Result<bool, HclProblem> {
     match value {
         Value::Bool(value) => Ok(value),
         other => Err(wrong(span, "a boolean", &other)),
     }
 }
 
-fn number(value: &Value, span: Span) -> Result<f64, Problem> {
+fn number(value: &Value, span: Span) -> Result<f64, HclProblem> {
     let parsed = match value {
         Value::Number(number) => number
             .parse::<f64>()
@@ -705,7 +708,7 @@ fn number(value: &Value, span: Span) -> Result<f64, Problem> {
             .filter(|number| number.is_finite()),
         other => return Err(wrong(span, "a number", other)),
     };
-    parsed.ok_or_else(|| Problem::new(span, "the number is out of range"))
+    parsed.ok_or_else(|| HclProblem::new(span, "the number is out of range"))
 }
 
 fn equal(first: &Value, second: &Value) -> bool {
@@ -730,7 +733,7 @@ fn unary(
     value: Value,
     operand: Span,
     span: Span,
-) -> Result<Value, Problem> {
+) -> Result<Value, HclProblem> {
     if value.is_late() {
         let operand = Box::new(residual(value, operand));
         return Ok(Value::Late(Box::new(Expr::new(
@@ -749,9 +752,9 @@ fn arithmetic(
     operator: BinaryOperator,
     second: f64,
     span: Span,
-) -> Result<Value, Problem> {
+) -> Result<Value, HclProblem> {
     if second == 0.0 && matches!(operator, BinaryOperator::Divide | BinaryOperator::Remainder) {
-        return Err(Problem::new(span, "division by zero"));
+        return Err(HclProblem::new(span, "division by zero"));
     }
     match operator {
         BinaryOperator::Add => shown(first + second, span),
@@ -771,11 +774,11 @@ fn arithmetic(
     }
 }
 
-fn shown(number: f64, span: Span) -> Result<Value, Problem> {
+fn shown(number: f64, span: Span) -> Result<Value, HclProblem> {
     if number.is_finite() {
         Ok(Value::Number(number.to_string().into()))
     } else {
-        Err(Problem::new(span, "the number is out of range"))
+        Err(HclProblem::new(span, "the number is out of range"))
     }
 }
 

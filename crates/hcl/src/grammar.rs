@@ -12,12 +12,12 @@ use prowess_diag::Span;
 
 use crate::template::{self, TextForm};
 use crate::tree::{
-    Attribute, BinaryOperator, Block, Expr, ExprKind, Item, Label, LoopParts, ObjectEntry, Problem,
-    ReferenceStep, TemplatePart, UnaryOperator,
+    Attribute, BinaryOperator, Block, Expr, ExprKind, HclProblem, Item, Label, LoopParts,
+    ObjectEntry, ReferenceStep, TemplatePart, UnaryOperator,
 };
 
 /// Parses one top-level item of a file.
-pub(crate) fn parse_items(text: &str, extent: Span) -> Result<Vec<Item>, Problem> {
+pub(crate) fn parse_items(text: &str, extent: Span) -> Result<Vec<Item>, HclProblem> {
     let part = text.get(extent.range()).unwrap_or_default();
     let source = Source {
         text,
@@ -47,7 +47,7 @@ impl Source<'_> {
     }
 
     /// Describes an error of the parser in our words.
-    fn problem(&self, part: &str, error: &hcl_edit::parser::Error) -> Problem {
+    fn problem(&self, part: &str, error: &hcl_edit::parser::Error) -> HclProblem {
         let at = error.location().offset().min(part.len());
         let rest = part.get(at..).unwrap_or_default();
         let line = part
@@ -66,21 +66,21 @@ impl Source<'_> {
                 .chars()
                 .all(|c| c.is_alphanumeric() || "_-".contains(c));
         if rest.starts_with(':') && is_name {
-            return Problem::new(span, "`:` after the name of an attribute")
+            return HclProblem::new(span, "`:` after the name of an attribute")
                 .help(format!("write `{name} = …`"));
         }
         if rest.trim_start_matches([' ', '\t']).starts_with('\n') && is_name {
-            return Problem::new(span, format!("`{name}` has no value"))
+            return HclProblem::new(span, format!("`{name}` has no value"))
                 .help(format!("write `{name} = …`"));
         }
         if name.ends_with("...") || rest.starts_with("...") {
-            return Problem::new(span, "`...` is not HCL").help("write the rest, or remove it");
+            return HclProblem::new(span, "`...` is not HCL").help("write the rest, or remove it");
         }
         if error.message().contains("redefined") {
             let length = rest.find(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
             let key = &rest[..length.unwrap_or(rest.len())];
             let span = self.span(at..at + key.len());
-            return Problem::new(
+            return HclProblem::new(
                 span,
                 if key.is_empty() {
                     "a key is given twice".to_owned()
@@ -91,13 +91,13 @@ impl Source<'_> {
             .help("remove one of them");
         }
         if rest.starts_with(['e', 'E']) && line.ends_with(|c: char| c.is_ascii_digit()) {
-            return Problem::new(span, "the number is out of range");
+            return HclProblem::new(span, "the number is out of range");
         }
         let found = match rest.chars().next() {
             None | Some('\n') => "unexpected end of line".to_owned(),
             Some(c) => format!("unexpected `{}`", c.escape_default()),
         };
-        let problem = Problem::new(span, found);
+        let problem = HclProblem::new(span, found);
         match expected(error.message()) {
             Some(expected) => problem.help(format!("expected {expected}")),
             None => problem,

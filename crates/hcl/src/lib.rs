@@ -1,7 +1,7 @@
 //! Reads HCL, the language of Squadron's files.
 //!
 //! [`parse`] turns bytes into a tree whose every node has a span. It never fails: a fault is a
-//! [`Problem`] with a place, and costs only the top-level block that contains it. [`evaluate`] turns
+//! [`HclProblem`] with a place, and costs only the top-level block that contains it. [`evaluate`] turns
 //! an expression into a [`Value`] within fixed limits. What is not known yet, such as the inputs of a
 //! run, stays an expression, which can be evaluated again later. [`write_block`] writes a tree.
 
@@ -16,8 +16,8 @@ mod write;
 pub use evaluate::{EvalScope, FunctionCall, MAX_STEPS, MAX_TEXT, Resolved, evaluate};
 pub use scan::{MAX_FILE, MAX_ITEMS};
 pub use tree::{
-    Attribute, BinaryOperator, Block, Expr, ExprKind, Item, Label, LoopParts, ObjectEntry, Problem,
-    ReferenceStep, TemplatePart, Tree, UnaryOperator,
+    Attribute, BinaryOperator, Block, Expr, ExprKind, HclProblem, Item, Label, LoopParts,
+    ObjectEntry, ReferenceStep, TemplatePart, Tree, UnaryOperator,
 };
 pub use value::Value;
 pub use write::{is_identifier, value_expression, write_block, write_expression, write_text};
@@ -47,7 +47,7 @@ pub fn parse(bytes: &[u8]) -> Tree {
 }
 
 /// Parses one expression.
-pub fn parse_expression(text: &str) -> Result<Expr, Problem> {
+pub fn parse_expression(text: &str) -> Result<Expr, HclProblem> {
     // An expression is the value of an attribute on a line of its own.
     let tree = parse(format!("x = {text}\n").as_bytes());
     let shift = |span: Span| {
@@ -65,8 +65,8 @@ pub fn parse_expression(text: &str) -> Result<Expr, Problem> {
         }
         (problem, _) => {
             let problem =
-                problem.unwrap_or_else(|| Problem::new(Span::at(0), "an expression is missing"));
-            Err(Problem {
+                problem.unwrap_or_else(|| HclProblem::new(Span::at(0), "an expression is missing"));
+            Err(HclProblem {
                 span: shift(problem.span),
                 ..problem
             })

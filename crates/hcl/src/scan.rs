@@ -3,7 +3,7 @@
 
 use prowess_diag::Span;
 
-use crate::tree::Problem;
+use crate::tree::HclProblem;
 
 /// Maximum size of a file, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;
@@ -17,19 +17,19 @@ pub(crate) struct Scanned<'t> {
     pub(crate) text: &'t str,
     /// The items that have no fault, in source order.
     pub(crate) items: Vec<Span>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<HclProblem>,
     /// The first comment.
     pub(crate) comment: Option<Span>,
 }
 
 /// Scans a file. Fails if no part of it can be read.
-pub(crate) fn scan(bytes: &[u8]) -> Result<Scanned<'_>, Problem> {
+pub(crate) fn scan(bytes: &[u8]) -> Result<Scanned<'_>, HclProblem> {
     if bytes.len() > MAX_FILE {
         let message = format!("the file is larger than {} MiB", MAX_FILE / 1024 / 1024);
-        return Err(Problem::new(Span::at(0), message).help("split it into several files"));
+        return Err(HclProblem::new(Span::at(0), message).help("split it into several files"));
     }
     let text = str::from_utf8(bytes).map_err(|error| {
-        Problem::new(Span::at(error.valid_up_to()), "the file is not UTF-8")
+        HclProblem::new(Span::at(error.valid_up_to()), "the file is not UTF-8")
             .help("save it as UTF-8")
     })?;
     let mut scanned = Scanned {
@@ -103,8 +103,8 @@ fn comment(text: &str) -> Option<Comment> {
     )
 }
 
-fn open_comment(at: usize) -> Problem {
-    Problem::new(Span::new(at, at + 2), "this comment is not closed").help("end it with `*/`")
+fn open_comment(at: usize) -> HclProblem {
+    HclProblem::new(Span::new(at, at + 2), "this comment is not closed").help("end it with `*/`")
 }
 
 /// Returns the start of the next line after `start` that begins a block in the first column.
@@ -149,14 +149,14 @@ struct Scanner<'t> {
     open: Vec<Open<'t>>,
     /// The last byte of code that was not blank.
     last: u8,
-    problems: Vec<Problem>,
+    problems: Vec<HclProblem>,
     comment: Option<Span>,
 }
 
 /// The end of an item.
 struct ScannedItem {
     end: usize,
-    problems: Vec<Problem>,
+    problems: Vec<HclProblem>,
     comment: Option<Span>,
     /// `true` if all brackets match, so that `end` is known.
     is_closed: bool,
@@ -215,12 +215,12 @@ impl<'t> Scanner<'t> {
             None => return self.ended(true),
             Some(Open::Bracket { byte, at, .. }) => self.open_bracket(*byte, *at),
             Some(Open::Quote { at }) => open_quote(*at),
-            Some(Open::Hole { at }) => Problem::new(
+            Some(Open::Hole { at }) => HclProblem::new(
                 Span::new(*at, *at + 2),
                 "this expression in a text is not closed",
             )
             .help("end it with `}`"),
-            Some(Open::Heredoc { at, marker }) => Problem::new(
+            Some(Open::Heredoc { at, marker }) => HclProblem::new(
                 Span::new(*at, *at + 2 + marker.len()),
                 "this heredoc has no end",
             )
@@ -233,7 +233,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Describes a bracket that is not closed, with the head of its block.
-    fn open_bracket(&self, byte: u8, at: usize) -> Problem {
+    fn open_bracket(&self, byte: u8, at: usize) -> HclProblem {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let head = self.text[line..at].trim();
         let closing = closing(byte);
@@ -242,13 +242,14 @@ impl<'t> Scanner<'t> {
         } else {
             format!("`{}` is not closed", char::from(byte))
         };
-        Problem::new(Span::new(at, at + 1), message).help(format!("add `{}`", char::from(closing)))
+        HclProblem::new(Span::new(at, at + 1), message)
+            .help(format!("add `{}`", char::from(closing)))
     }
 
     fn push(&mut self, open: Open<'t>) -> bool {
         if self.open.len() >= MAX_DEPTH {
             // The bracket may be the last character of the text.
-            let problem = Problem::new(Span::at(self.at), "nested too deeply");
+            let problem = HclProblem::new(Span::at(self.at), "nested too deeply");
             self.problems
                 .push(problem.help("divide it into several blocks"));
             return false;
@@ -296,7 +297,7 @@ impl<'t> Scanner<'t> {
             b',' | b'\n' => self.count(byte, at),
             b';' => {
                 let message = "`;` does not separate attributes in HCL";
-                let problem = Problem::new(Span::new(at, at + 1), message);
+                let problem = HclProblem::new(Span::new(at, at + 1), message);
                 self.problems
                     .push(problem.help("put each attribute on a line of its own"));
                 true
@@ -327,7 +328,7 @@ impl<'t> Scanner<'t> {
             _ => {
                 let message = format!("`{}` closes nothing", char::from(byte));
                 self.problems
-                    .push(Problem::new(Span::new(at, at + 1), message).help("remove it"));
+                    .push(HclProblem::new(Span::new(at, at + 1), message).help("remove it"));
                 // It is the rest of this line that is skipped.
                 self.at = self.text[at..]
                     .find('\n')
@@ -356,7 +357,7 @@ impl<'t> Scanner<'t> {
         }
         let message = format!("more than {MAX_ITEMS} items in one list or object");
         self.problems
-            .push(Problem::new(Span::new(at, at + 1), message).help("split it"));
+            .push(HclProblem::new(Span::new(at, at + 1), message).help("split it"));
         false
     }
 
@@ -367,7 +368,7 @@ impl<'t> Scanner<'t> {
             .text
             .get(at + 1..end.max(at + 2) - 1)
             .unwrap_or_default();
-        let problem = Problem::new(
+        let problem = HclProblem::new(
             Span::new(at, end),
             "text is written in double quotation marks",
         );
@@ -446,8 +447,8 @@ impl<'t> Scanner<'t> {
     }
 }
 
-fn open_quote(at: usize) -> Problem {
-    Problem::new(
+fn open_quote(at: usize) -> HclProblem {
+    HclProblem::new(
         Span::new(at, at + 1),
         "this quotation mark is not closed on its line",
     )

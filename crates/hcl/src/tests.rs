@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use prowess_diag::Span;
 
-use crate::tree::{Expr, Item, Problem, ReferenceStep};
+use crate::tree::{Expr, HclProblem, Item, ReferenceStep};
 use crate::{
     EvalScope, FunctionCall, MAX_FILE, MAX_ITEMS, Resolved, Tree, Value, evaluate, parse,
     parse_expression, value_expression, write_block, write_expression, write_text,
@@ -31,10 +31,10 @@ impl EvalScope for Scope {
         }
     }
 
-    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, Problem>> {
+    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> {
         match (call.name, call.arguments) {
             ("twice", [Value::Text(text)]) => Some(Ok(Value::Text(text.repeat(2).into()))),
-            ("twice", _) => Some(Err(Problem::new(call.span, "`twice` takes a text"))),
+            ("twice", _) => Some(Err(HclProblem::new(call.span, "`twice` takes a text"))),
             _ => None,
         }
     }
@@ -378,7 +378,7 @@ impl EvalScope for Inputs {
             Resolved::Unknown
         }
     }
-    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, Problem>> {
+    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> {
         None
     }
     fn names(&self) -> Vec<&str> {
@@ -474,7 +474,7 @@ proptest! {
         struct One(Value);
         impl EvalScope for One {
             fn resolve(&self, _: &str) -> Resolved<'_> { Resolved::Known(&self.0) }
-            fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, Problem>> { None }
+            fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> { None }
             fn names(&self) -> Vec<&str> { Vec::new() }
         }
         let expr = parse_expression("\"<${x}>\"").unwrap();

@@ -9,14 +9,14 @@ pub struct Tree {
     /// Attributes and blocks in source order.
     pub items: Vec<Item>,
     /// Faults, by place.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<HclProblem>,
     /// The first comment. Comments are not kept.
     pub comment: Option<Span>,
 }
 
 /// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct HclProblem {
     /// The place.
     pub span: Span,
     /// The fault.
@@ -25,7 +25,7 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
-impl Problem {
+impl HclProblem {
     /// Creates a problem without help.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
         Self {

@@ -10,11 +10,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use prowess_flow::mission::{
-    FillError, MissionProject, ModelBlock, ModelPrice, ModelRef, Value as MissionValue,
+    BlockFillError, MissionProject, ModelBlock, ModelPrice, ModelRef, Value as MissionValue,
 };
 use prowess_models::{ChooseError, DefinedModel, ModelSettings, SecretText};
 use prowess_tools::SecretValues;
-use prowess_tools::missions::{VariableLookup, VariableValues};
+use prowess_tools::missions::{MissionVariableLookup, VariableValues};
 use prowess_traits::{FindModelError, Model, Models, Price};
 
 /// Models of Anthropic that the provider knows only with a date.
@@ -44,7 +44,7 @@ pub enum MissionModelError {
         /// The setting.
         setting: &'static str,
         /// The reason.
-        error: FillError,
+        error: BlockFillError,
     },
     /// The setting is not text.
     #[error("`{setting}` of the model block `{block}` must be text")]
@@ -69,7 +69,7 @@ pub struct MissionModels {
     blocks: Vec<ModelBlock>,
     variables: VariableValues,
     secrets: SecretValues,
-    environment: VariableLookup,
+    environment: MissionVariableLookup,
     settings: ModelSettings,
     others: Option<Arc<dyn Models>>,
 }
@@ -87,7 +87,7 @@ impl MissionModels {
     pub fn new(
         project: &MissionProject,
         variables: VariableValues,
-        environment: VariableLookup,
+        environment: MissionVariableLookup,
         settings: ModelSettings,
         others: Option<Arc<dyn Models>>,
     ) -> Self {
@@ -245,7 +245,7 @@ mod tests {
                 base_url: None,
                 aliases: vec![("fast".into(), "some-model:1".into())],
                 prices: Vec::new(),
-                place: prowess_flow::mission::Place {
+                place: prowess_flow::mission::BlockPlace {
                     file: "a.hcl".into(),
                     line: 1,
                     span: prowess_diag::Span::default(),

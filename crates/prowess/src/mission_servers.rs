@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prowess_config::{McpServer, McpTransport};
 use prowess_flow::mission::{
-    FillError, Mission, MissionProject, ServerBlock, ToolRef, Value as MissionValue,
+    BlockFillError, Mission, MissionProject, ServerBlock, ToolRef, Value as MissionValue,
 };
 use prowess_tools::SecretValues;
 use prowess_tools::missions::VariableValues;
@@ -30,7 +30,7 @@ pub struct MissionServers {
 #[derive(Debug, thiserror::Error)]
 enum MissionServerError {
     #[error("`{0}`: {1}")]
-    Setting(&'static str, FillError),
+    Setting(&'static str, BlockFillError),
     #[error("`{0}` has the wrong type")]
     Type(&'static str),
     #[error("it needs `command` or `url`")]

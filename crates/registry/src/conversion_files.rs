@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use prowess_flow::AgentFile;
-use prowess_flow::convert::{AgentSource, ConvertSource, MissionSource, SkillText};
+use prowess_flow::convert::{ConvertAgent, ConvertSource, MissionSource, SkillText};
 use prowess_flow::mission::{MissionProject, is_mission_file};
 use prowess_spec::ReadFault;
 
@@ -158,7 +158,7 @@ impl ConversionFiles {
             })
         });
         let agent = |file: &'a AgentFile| {
-            Some(AgentSource {
+            Some(ConvertAgent {
                 folder: shown(&file.root),
                 file,
                 others: projects.0.get(&file.root)?,

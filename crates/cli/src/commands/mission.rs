@@ -8,8 +8,8 @@ use prowess::inspect::{self, PlanOptions};
 use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording};
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{
-    GraphFormat, InputFault, Mission, MissionProject, MissionSettings, RouteTarget, Schedule,
-    ScheduleTimes, Task, clock_text, from_json, parse_time, time_text,
+    GraphFormat, InputFault, Mission, MissionProject, MissionSettings, MissionTask, RouteTarget,
+    Schedule, ScheduleTimes, clock_text, from_json, parse_time, time_text,
 };
 use prowess_registry::{MissionFiles, mission_folder};
 use prowess_spec::ReadFault;
@@ -484,7 +484,7 @@ fn one_value(value: &Value) -> String {
     json.map_or_else(|| "…".to_owned(), |json| json.to_string())
 }
 
-fn task_text(task: &Task, options: PlanOptions<'_>) -> String {
+fn task_text(task: &MissionTask, options: PlanOptions<'_>) -> String {
     let mut text = task.name.to_string();
     if !task.depends_on.is_empty() {
         text.push_str(&format!(" (after {})", task.depends_on.join(", ")));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::validate::{
-    self as validation, KnownSkills, PathWatch, Presenter, ValidationAction, ValidationJob,
+    self as validation, PathWatch, Presenter, SkillNames, ValidationAction, ValidationJob,
     ValidationOutcome,
 };
 use prowess_config::{Config, RuleOptions};
@@ -434,7 +434,7 @@ struct Screen<'a> {
     environment: &'a Environment,
     progress: Progress,
     roots: OnceLock<validation::VisibleRoots>,
-    library: OnceLock<Option<KnownSkills>>,
+    library: OnceLock<Option<SkillNames>>,
     /// `true` if paths were named, `false` to check all visible skills.
     is_named: bool,
 }
@@ -512,7 +512,7 @@ impl Presenter for Screen<'_> {
     }
 
     /// The skills that are visible from here are those of the project around the current folder.
-    fn skills(&self, root: &Path) -> Option<KnownSkills> {
+    fn skills(&self, root: &Path) -> Option<SkillNames> {
         let environment = self.environment;
         let current = environment.current.canonicalize().ok()?;
         let home = environment.home.as_deref();
@@ -524,7 +524,7 @@ impl Presenter for Screen<'_> {
             let library = Library::with(self.config.clone(), self.global, environment);
             let catalog = library.ok()?.catalog();
             let place = environment.place();
-            Some(KnownSkills { catalog, place })
+            Some(SkillNames { catalog, place })
         });
         known.clone()
     }

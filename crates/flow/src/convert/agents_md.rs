@@ -4,7 +4,7 @@ use prowess_diag::{Span, wording};
 
 use super::skills::skill_folders;
 use super::{
-    AgentSource, At, ConvertSource, MissionSource, Output, file_name, plain_text, push_list,
+    At, ConvertAgent, ConvertSource, MissionSource, Output, file_name, plain_text, push_list,
     push_text, report_blocks, report_variables, tool_name,
 };
 use crate::Dialect;
@@ -415,7 +415,7 @@ fn is_markdown(dialect: Dialect) -> bool {
 }
 
 /// Reports what a file says besides its agents: keys without effect, and the team.
-pub(super) fn report_file(source: &AgentSource<'_>, output: &mut Output) {
+pub(super) fn report_file(source: &ConvertAgent<'_>, output: &mut Output) {
     let file = source.file;
     if let Some(team) = &file.team {
         let at = source.at(&file.path, team.span);
@@ -456,7 +456,7 @@ pub(super) fn report_file(source: &AgentSource<'_>, output: &mut Output) {
 }
 
 /// Reports the servers that files of agents define.
-fn report_servers(source: &AgentSource<'_>, output: &mut Output) {
+fn report_servers(source: &ConvertAgent<'_>, output: &mut Output) {
     for agent in &source.file.agents {
         if agent.server_files.is_empty() {
             continue;
@@ -474,7 +474,7 @@ fn report_servers(source: &AgentSource<'_>, output: &mut Output) {
 }
 
 /// Reports the keys of frontmatter that are not written.
-pub(super) fn report_keys(source: &AgentSource<'_>, output: &mut Output) {
+pub(super) fn report_keys(source: &ConvertAgent<'_>, output: &mut Output) {
     let file = source.file;
     if !is_markdown(file.dialect) {
         return;

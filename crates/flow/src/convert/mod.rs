@@ -17,7 +17,7 @@ use prowess_hcl::{Block, Expr, ExprKind, Item, TemplatePart, Tree, Value, write_
 use prowess_spec::name;
 
 use crate::file_reader::shown;
-use crate::mission::{MissionProject, MissionText, Place, ToolRef};
+use crate::mission::{BlockPlace, MissionProject, MissionText, ToolRef};
 use crate::{AgentFile, MAX_FILE, ProjectFiles};
 
 /// The rule about what a target cannot express.
@@ -63,7 +63,7 @@ pub struct ConvertSource<'a> {
     /// A project of Squadron.
     pub missions: Option<MissionSource<'a>>,
     /// Agent files of any dialect.
-    pub agents: Vec<AgentSource<'a>>,
+    pub agents: Vec<ConvertAgent<'a>>,
     /// Folders with a `SKILL.md`.
     pub skills: Vec<SkillText>,
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for MissionSource<'_> {
 }
 
 /// An agent file.
-pub struct AgentSource<'a> {
+pub struct ConvertAgent<'a> {
     /// The folder that its path is relative to, as findings show it. Empty for the current one.
     pub folder: String,
     /// The agents.
@@ -96,9 +96,9 @@ pub struct AgentSource<'a> {
     pub others: &'a dyn ProjectFiles,
 }
 
-impl std::fmt::Debug for AgentSource<'_> {
+impl std::fmt::Debug for ConvertAgent<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "AgentSource({})", self.file.path)
+        write!(formatter, "ConvertAgent({})", self.file.path)
     }
 }
 
@@ -162,7 +162,7 @@ impl At {
 }
 
 impl MissionSource<'_> {
-    fn at(&self, place: &Place) -> At {
+    fn at(&self, place: &BlockPlace) -> At {
         self.at_span(&place.file, place.span)
     }
 
@@ -195,7 +195,7 @@ impl MissionSource<'_> {
     }
 }
 
-impl AgentSource<'_> {
+impl ConvertAgent<'_> {
     fn at(&self, file: &str, span: Span) -> At {
         let bytes = self.others.read(file).ok();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -374,7 +374,7 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// Returns the block whose label is at a place.
-fn block_at<'t>(trees: &'t [(&str, Tree)], place: &Place) -> Option<&'t Block> {
+fn block_at<'t>(trees: &'t [(&str, Tree)], place: &BlockPlace) -> Option<&'t Block> {
     fn search(items: &[Item], span: Span, depth: usize) -> Option<&Block> {
         items.iter().find_map(|item| {
             let Item::Block(block) = item else {
@@ -397,7 +397,7 @@ fn report_variables(
     output: &mut Output,
     source: &MissionSource<'_>,
     trees: &[(&str, Tree)],
-    place: &Place,
+    place: &BlockPlace,
     attributes: &[&str],
 ) {
     let Some(block) = block_at(trees, place) else {

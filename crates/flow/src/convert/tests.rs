@@ -5,8 +5,8 @@ use prowess_diag::{FileReport, LineIndex, Severity};
 use prowess_spec::ReadFault;
 
 use super::{
-    AgentSource, Conversion, ConvertSource, ConvertTarget, LOST, MissionSource, SkillText, convert,
-    file_name,
+    Conversion, ConvertAgent, ConvertSource, ConvertTarget, LOST, MissionSource, SkillText,
+    convert, file_name,
 };
 use crate::mission::{MissionProject, MissionSettings, MissionText};
 use crate::{AgentFile, Dialect, ProjectFiles, read};
@@ -399,7 +399,7 @@ fn back_to_squadron(skills: &Conversion, agents: &Conversion) -> Conversion {
         .iter()
         .map(|file| read(Dialect::Claude, &file.path, file.text.as_bytes(), &files))
         .collect();
-    let agents = read.iter().map(|file| AgentSource {
+    let agents = read.iter().map(|file| ConvertAgent {
         folder: String::new(),
         file,
         others: &files,
@@ -509,7 +509,7 @@ fn secrets_stay_references() {
     let file = read(Dialect::SkilledCrew, "a.skilled_crew.yaml", &bytes, &crew);
     for target in ConvertTarget::ALL {
         let source = ConvertSource {
-            agents: vec![AgentSource {
+            agents: vec![ConvertAgent {
                 folder: String::new(),
                 file: &file,
                 others: &crew,
@@ -602,7 +602,7 @@ fn agents_of_all_dialects_are_converted() {
         assert!(!file.agents.is_empty(), "{dialect:?}: {:?}", file.reports);
         for target in [ConvertTarget::AgentsMd, ConvertTarget::Squadron] {
             let source = ConvertSource {
-                agents: vec![AgentSource {
+                agents: vec![ConvertAgent {
                     folder: String::new(),
                     file: &file,
                     others: &files,

@@ -6,7 +6,7 @@ use prowess_spec::{ParsedSkill, parse};
 
 use crate::Dialect;
 use crate::file_reader::{FileReader, NAME, VALUE, find};
-use crate::model::{AgentDef, AgentName, ModelChoice, NameFault, Selection};
+use crate::model::{AgentDef, AgentName, AgentNameFault, ModelChoice, Selection};
 use crate::tree::{NodeEntry, entries_from_yaml};
 
 /// A Markdown file: its frontmatter, and an agent with what all systems share.
@@ -144,7 +144,7 @@ fn name(
     if let Some(entry) = find(entries, "name") {
         let span = entry.value.span;
         let text = reader.text(entries, "name")?;
-        if AgentName::new(&text) != Err(NameFault::Separator) {
+        if AgentName::new(&text) != Err(AgentNameFault::Separator) {
             return reader.name(&text, span);
         }
         given = Some(span);

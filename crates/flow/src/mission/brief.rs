@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::inputs;
 use super::machine::{MissionState, MissionUnit, TaskState, is_parallel_task};
-use super::model::{Mission, RouteTarget, Task};
+use super::model::{Mission, MissionTask, RouteTarget};
 
 /// Maximum size of the summary of another task, in tokens.
 pub const MAX_SUMMARY: usize = 2_000;
@@ -61,7 +61,7 @@ impl MissionState {
     fn objective(
         &self,
         mission: &Mission,
-        task: &Task,
+        task: &MissionTask,
         unit: &MissionUnit,
     ) -> Result<String, BriefFault> {
         let inputs = self.inputs();
@@ -107,7 +107,7 @@ impl MissionState {
     }
 
     /// Returns the instructions of a commander.
-    fn instructions(&self, mission: &Mission, task: &Task) -> Result<String, BriefFault> {
+    fn instructions(&self, mission: &Mission, task: &MissionTask) -> Result<String, BriefFault> {
         let mut text = format!(
             "You direct task `{}` of mission `{}`. Agents do the work: give each a complete task with \
              `call_agent`, check what comes back, and continue until the objective is met. You have no \
@@ -185,7 +185,7 @@ impl MissionState {
     }
 
     /// Returns what earlier tasks reported, framed as data.
-    fn others(&self, task: &Task) -> String {
+    fn others(&self, task: &MissionTask) -> String {
         let mut text = String::new();
         let mut left = MAX_OTHERS;
         let mut unread = Vec::new();

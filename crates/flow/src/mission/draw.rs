@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prowess_diag::{sanitize, wording};
 use prowess_hcl::Value;
 
-use super::model::{Mission, RouteTarget, Task};
+use super::model::{Mission, MissionTask, RouteTarget};
 
 /// Maximum number of characters of a condition.
 const MAX_CONDITION: usize = 60;
@@ -205,7 +205,7 @@ impl Mission {
     }
 }
 
-fn node_label(task: &Task) -> String {
+fn node_label(task: &MissionTask) -> String {
     match &task.iterator {
         Some(iterator) => format!("{} (each of {})", task.name, iterator.dataset),
         None => task.name.to_string(),

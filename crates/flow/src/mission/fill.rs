@@ -1,6 +1,6 @@
 //! Fills in variables and inputs when a mission runs.
 
-use prowess_hcl::{EvalScope, FunctionCall, Problem, Resolved, Value};
+use prowess_hcl::{EvalScope, FunctionCall, HclProblem, Resolved, Value};
 
 use super::inputs::needs;
 use super::model::{BoundTool, Mission, ToolRef};
@@ -8,7 +8,7 @@ use super::{DefinitionScope, MissionProject};
 
 /// The reason why a value cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FillError {
+pub enum BlockFillError {
     /// A variable has no value.
     Variable {
         /// The variable.
@@ -23,9 +23,9 @@ pub enum FillError {
     },
 }
 
-impl std::error::Error for FillError {}
+impl std::error::Error for BlockFillError {}
 
-impl std::fmt::Display for FillError {
+impl std::fmt::Display for BlockFillError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Variable { name } => write!(
@@ -46,11 +46,12 @@ pub fn fill(
     value: &Value,
     variable: FillVariable<'_>,
     inputs: Option<&Value>,
-) -> Result<Value, FillError> {
+) -> Result<Value, BlockFillError> {
     let mut variables: Vec<(Box<str>, Value)> = Vec::new();
     for name in needs(value) {
         if let Some(name) = name.strip_prefix("vars.") {
-            let text = variable(name).ok_or_else(|| FillError::Variable { name: name.into() })?;
+            let text =
+                variable(name).ok_or_else(|| BlockFillError::Variable { name: name.into() })?;
             variables.push((name.into(), Value::Text(text.into())));
         }
     }
@@ -60,7 +61,7 @@ pub fn fill(
     };
     let filled = scope.fill(value)?;
     match needs(&filled).into_iter().next() {
-        Some(name) => Err(FillError::Unknown { name: name.into() }),
+        Some(name) => Err(BlockFillError::Unknown { name: name.into() }),
         None => Ok(filled),
     }
 }
@@ -71,10 +72,10 @@ struct RunScope<'s> {
 }
 
 impl RunScope<'_> {
-    fn fill(&self, value: &Value) -> Result<Value, FillError> {
+    fn fill(&self, value: &Value) -> Result<Value, BlockFillError> {
         Ok(match value {
             Value::Late(expr) => prowess_hcl::evaluate(expr, self)
-                .map_err(|problem| FillError::Expression(problem.message))?,
+                .map_err(|problem| BlockFillError::Expression(problem.message))?,
             Value::List(items) => {
                 let items = items.iter().map(|item| self.fill(item));
                 Value::List(items.collect::<Result<_, _>>()?)
@@ -82,7 +83,7 @@ impl RunScope<'_> {
             Value::Object(entries) => {
                 let entries = entries.iter();
                 let entries = entries.map(|(key, one)| Ok((key.clone(), self.fill(one)?)));
-                Value::Object(entries.collect::<Result<_, FillError>>()?)
+                Value::Object(entries.collect::<Result<_, BlockFillError>>()?)
             }
             known => known.clone(),
         })
@@ -98,7 +99,7 @@ impl EvalScope for RunScope<'_> {
         }
     }
 
-    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, Problem>> {
+    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> {
         None
     }
 
@@ -114,7 +115,7 @@ impl BoundTool {
         &self,
         inputs: &serde_json::Value,
         variable: FillVariable<'_>,
-    ) -> Result<serde_json::Value, FillError> {
+    ) -> Result<serde_json::Value, BlockFillError> {
         let entry = |field: &super::Field| {
             let given = inputs.get(&*field.name).map(super::from_json);
             let known = given.or_else(|| field.default.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prowess_diag::{Applicability, Diagnostic, Fix, Severity, Span, TextEdit};
 use prowess_hcl::{Expr, ExprKind};
 
-use super::model::{RouteTarget, Task};
+use super::model::{MissionTask, RouteTarget};
 use super::reader::Reader;
 use super::rules;
 use crate::file_reader::shown;
@@ -32,7 +32,7 @@ pub(super) struct TaskSpans {
 }
 
 /// The tasks that a task starts: routes to tasks and `send_to`, with their places.
-fn targets<'t>(task: &'t Task, spans: &TaskSpans) -> Vec<(&'t str, Span)> {
+fn targets<'t>(task: &'t MissionTask, spans: &TaskSpans) -> Vec<(&'t str, Span)> {
     let sent = task.send_to.iter().zip(&spans.targets);
     let sent = sent.map(|(name, span)| (&**name, *span));
     let routed = task.routes.iter().zip(&spans.routes);
@@ -48,7 +48,7 @@ impl Reader<'_> {
     pub(super) fn check_graph(
         &mut self,
         file: usize,
-        tasks: &[Task],
+        tasks: &[MissionTask],
         spans: &[TaskSpans],
         head: Span,
     ) {
@@ -91,8 +91,9 @@ impl Reader<'_> {
         }
         self.check_dependencies(file, tasks, spans, &numbers, &is_target);
         let has_cycle = self.check_cycles(file, tasks, spans, &numbers);
-        let can_start =
-            |(number, task): (usize, &Task)| task.depends_on.is_empty() && !is_target[number];
+        let can_start = |(number, task): (usize, &MissionTask)| {
+            task.depends_on.is_empty() && !is_target[number]
+        };
         if !has_cycle && !tasks.is_empty() && !tasks.iter().enumerate().any(can_start) {
             let message = "no task of this mission can start";
             let help = "one task needs neither `depends_on` nor a task that routes to it";
@@ -103,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_missions_of_routes(&mut self, file: usize, task: &Task, places: &TaskSpans) {
+    fn check_missions_of_routes(&mut self, file: usize, task: &MissionTask, places: &TaskSpans) {
         let mut seen: Vec<&RouteTarget> = Vec::new();
         for (route, span) in task.routes.iter().zip(&places.routes) {
             if let RouteTarget::Mission { name, .. } = &route.target {
@@ -120,7 +121,7 @@ impl Reader<'_> {
     fn check_dependencies(
         &mut self,
         file: usize,
-        tasks: &[Task],
+        tasks: &[MissionTask],
         spans: &[TaskSpans],
         numbers: &BTreeMap<&str, usize>,
         is_target: &[bool],
@@ -171,7 +172,7 @@ impl Reader<'_> {
     fn check_cycles(
         &mut self,
         file: usize,
-        tasks: &[Task],
+        tasks: &[MissionTask],
         spans: &[TaskSpans],
         numbers: &BTreeMap<&str, usize>,
     ) -> bool {
@@ -227,7 +228,7 @@ impl Reader<'_> {
     fn report_cycle(
         &mut self,
         file: usize,
-        tasks: &[Task],
+        tasks: &[MissionTask],
         spans: &[TaskSpans],
         mut cycle: Vec<usize>,
     ) {
@@ -247,7 +248,7 @@ impl Reader<'_> {
     fn check_redundant(
         &mut self,
         file: usize,
-        tasks: &[Task],
+        tasks: &[MissionTask],
         spans: &[TaskSpans],
         numbers: &BTreeMap<&str, usize>,
     ) {
@@ -295,7 +296,7 @@ impl Reader<'_> {
 /// Returns, for each task that one of `needed` depends on, directly or through others, the first such
 /// task of `needed`. The tasks must not form a cycle. Returns `None` if no steps are left.
 fn first_reached(
-    tasks: &[Task],
+    tasks: &[MissionTask],
     numbers: &BTreeMap<&str, usize>,
     needed: &[Box<str>],
     left: &mut usize,

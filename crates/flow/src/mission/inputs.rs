@@ -1,10 +1,10 @@
 //! The inputs of a run, and texts that need them.
 
 use prowess_hcl::{
-    EvalScope, Expr, ExprKind, FunctionCall, Problem, ReferenceStep, Resolved, Value,
+    EvalScope, Expr, ExprKind, FunctionCall, HclProblem, ReferenceStep, Resolved, Value,
 };
 
-use super::model::{DatasetItems, Mission, Task};
+use super::model::{DatasetItems, Mission, MissionTask};
 use super::reader::collect_late;
 
 /// The reason why an input cannot be used.
@@ -33,7 +33,7 @@ pub(super) fn fill(
     text: &Value,
     inputs: Option<&InputValues>,
     item: Option<&Value>,
-) -> Result<Value, Problem> {
+) -> Result<Value, HclProblem> {
     let Value::Late(expr) = text else {
         return Ok(text.clone());
     };
@@ -129,7 +129,7 @@ pub(super) fn needs(value: &Value) -> Vec<String> {
     needs
 }
 
-impl Task {
+impl MissionTask {
     /// Returns the names that the objective needs: `inputs.topic`, `item.url`, `vars.team`.
     pub fn needs(&self) -> Vec<String> {
         needs(&self.objective)
@@ -140,7 +140,7 @@ impl Task {
         &self,
         inputs: Option<&InputValues>,
         item: Option<&Value>,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, HclProblem> {
         fill(&self.objective, inputs, item)
     }
 
@@ -184,7 +184,7 @@ impl EvalScope for FillScope<'_> {
         known.map_or(Resolved::Late, Resolved::Known)
     }
 
-    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, Problem>> {
+    fn call(&self, _: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> {
         None
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::model::{DatasetItems, Mission, RouteTarget, Task, TaskIterator};
+use super::model::{DatasetItems, Mission, MissionTask, RouteTarget, TaskIterator};
 use super::schema::{from_json, to_json};
 use super::{InputValues, MissionProject};
 
@@ -622,7 +622,7 @@ impl MissionState {
     }
 
     /// Returns the tasks with their states, in source order.
-    pub fn tasks(&self) -> impl Iterator<Item = (&Task, &TaskState)> {
+    pub fn tasks(&self) -> impl Iterator<Item = (&MissionTask, &TaskState)> {
         let tasks = self.mission().map_or(&[][..], |mission| &mission.tasks);
         tasks.iter().zip(&self.tasks)
     }
@@ -1177,7 +1177,7 @@ impl MissionState {
     }
 
     /// Returns `true` if a task can start.
-    fn is_ready(&self, mission: &Mission, task: &Task, state: &TaskState) -> bool {
+    fn is_ready(&self, mission: &Mission, task: &MissionTask, state: &TaskState) -> bool {
         let depends = task.depends_on.iter();
         let mut depends = depends.map(|name| self.task(name));
         if !depends.all(|above| above.is_some_and(TaskState::is_done)) {
@@ -1200,7 +1200,7 @@ impl MissionState {
     /// Starts items of a parallel iterator, up to its limit.
     fn start_items(
         &self,
-        task: &Task,
+        task: &MissionTask,
         state: &TaskState,
         events: &mut Vec<MissionEvent>,
         units: &mut Vec<MissionUnit>,
@@ -1246,7 +1246,7 @@ impl MissionState {
     }
 
     /// Adds the events for the targets of `send_to`.
-    fn activate(&self, mission: &Mission, task: &Task, events: &mut Vec<MissionEvent>) {
+    fn activate(&self, mission: &Mission, task: &MissionTask, events: &mut Vec<MissionEvent>) {
         for target in &task.send_to {
             let to = RouteTarget::Task(target.clone());
             self.route(
@@ -1263,7 +1263,7 @@ impl MissionState {
     fn route(
         &self,
         mission: &Mission,
-        task: &Task,
+        task: &MissionTask,
         to: RouteTarget,
         by: RoutedBy,
         inputs: serde_json::Map<String, Value>,
@@ -1375,7 +1375,7 @@ impl MissionState {
                 faults.push(format!("task `{name}` was removed, but it has run"));
                 continue;
             };
-            let schema = |task: &Task| task.output.as_deref().map(super::json_schema);
+            let schema = |task: &MissionTask| task.output.as_deref().map(super::json_schema);
             if state.is_done() && schema(task) != schema(new) {
                 faults.push(format!("the output of task `{name}` has another form now"));
             }
@@ -1388,7 +1388,7 @@ impl MissionState {
 }
 
 /// Returns `true` if each item of a task has a commander of its own.
-pub fn is_parallel_task(task: &Task) -> bool {
+pub fn is_parallel_task(task: &MissionTask) -> bool {
     task.iterator
         .as_ref()
         .is_some_and(|iterator| iterator.parallel.is_some())

@@ -29,7 +29,7 @@ pub use brief::{
     BriefFault, MAX_OUTPUT, MAX_SUMMARY, NO_ROUTE, TaskBrief, route_name, task_report,
 };
 pub use draw::GraphFormat;
-pub use fill::{FillError, FillVariable, fill};
+pub use fill::{BlockFillError, FillVariable, fill};
 pub use inputs::{InputFault, InputValues};
 pub use machine::{
     ChosenRoute, MAX_DATASET, MISSION_VERSION, MissionBudget, MissionEnding, MissionEvent,
@@ -38,10 +38,10 @@ pub use machine::{
 };
 pub(crate) use model::first_sentence;
 pub use model::{
-    AgentBlock, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
-    DatasetItems, DefinitionScope, MemoryBlock, Mission, ModelBlock, ModelPrice, ModelRef,
-    PacketBlock, ParallelItems, Place, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock,
-    Task, TaskIterator, ToolRef, Trigger, VariableBlock,
+    AgentBlock, BlockPlace, BoundTool, Budget, COMMANDER_TOOLS, Commander, ContextLimits, Dataset,
+    DatasetItems, DefinitionScope, MemoryBlock, Mission, MissionTask, ModelBlock, ModelPrice,
+    ModelRef, PacketBlock, ParallelItems, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock,
+    TaskIterator, ToolRef, Trigger, VariableBlock,
 };
 pub use prowess_hcl::Value;
 pub use read::variable_name;

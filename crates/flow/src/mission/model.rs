@@ -9,7 +9,7 @@ use super::schema::Field;
 
 /// A place in a file of the project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BlockPlace {
     /// The path of the file in the project.
     pub file: Box<str>,
     /// The line, from 1.
@@ -128,7 +128,7 @@ pub struct SkillBlock {
     /// The folder with a `SKILL.md` that it takes instead of `instructions`.
     pub folder: Option<Box<str>>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// The limits of a conversation.
@@ -166,7 +166,7 @@ pub struct AgentBlock {
     /// Its limits.
     pub limits: ContextLimits,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 impl AgentBlock {
@@ -202,7 +202,7 @@ pub struct BoundTool {
     /// The parameters of the tool that it calls. They may need `inputs` and secrets.
     pub parameters: Vec<(Box<str>, Value)>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// An `mcp` block.
@@ -213,7 +213,7 @@ pub struct ServerBlock {
     /// The attributes. They may need secrets.
     pub settings: Vec<(Box<str>, Value)>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// A `model` block.
@@ -233,7 +233,7 @@ pub struct ModelBlock {
     #[serde(default)]
     pub prices: Vec<(Box<str>, ModelPrice)>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// A `pricing` block: dollars for a million tokens.
@@ -260,7 +260,7 @@ pub struct VariableBlock {
     #[serde(default)]
     pub has_default: bool,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// A `memory` block.
@@ -271,7 +271,7 @@ pub struct MemoryBlock {
     /// Its contents, in a sentence.
     pub description: Value,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// A `packet` block: a folder that agents may read.
@@ -284,7 +284,7 @@ pub struct PacketBlock {
     /// Its contents, in a sentence.
     pub description: Option<Value>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// The model that runs the tasks of a mission. It has no skills.
@@ -340,7 +340,7 @@ pub struct Mission {
     /// Its datasets.
     pub datasets: Vec<Dataset>,
     /// Its tasks, in source order.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<MissionTask>,
     /// The memories of the project that it may use.
     pub memories: Vec<Box<str>>,
     /// The description of its own memory.
@@ -358,12 +358,12 @@ pub struct Mission {
     /// Its budget.
     pub budget: Budget,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 impl Mission {
     /// Returns the task with a name.
-    pub fn task(&self, name: &str) -> Option<&Task> {
+    pub fn task(&self, name: &str) -> Option<&MissionTask> {
         self.tasks.iter().find(|task| &*task.name == name)
     }
 
@@ -385,7 +385,7 @@ pub struct Dataset {
     /// The origin of the items.
     pub items: DatasetItems,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// The origin of the items of a dataset.
@@ -402,7 +402,7 @@ pub enum DatasetItems {
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Task {
+pub struct MissionTask {
     /// Its name.
     pub name: Box<str>,
     /// What to do. It may need inputs and an item.
@@ -424,7 +424,7 @@ pub struct Task {
     /// The packets that it may read, in addition to those of the mission.
     pub packets: Vec<Box<str>>,
     /// The place of its definition.
-    pub place: Place,
+    pub place: BlockPlace,
 }
 
 /// One choice of a router.

@@ -8,8 +8,8 @@ use prowess_hcl::{Block, Value};
 
 use super::graph::TaskSpans;
 use super::model::{
-    Budget, Commander, Dataset, DatasetItems, Mission, ParallelItems, Place, Route, RouteTarget,
-    Task, TaskIterator, Trigger,
+    BlockPlace, Budget, Commander, Dataset, DatasetItems, Mission, MissionTask, ParallelItems,
+    Route, RouteTarget, TaskIterator, Trigger,
 };
 use super::reader::{Audience, Context, ItemUse, Names, Reader, name_of, with_severity};
 use super::schedule::{self, Cron, Schedule, ScheduleTimes};
@@ -37,7 +37,7 @@ impl Reader<'_> {
         &mut self,
         file: usize,
         block: &Block,
-        hooks: &mut BTreeMap<Box<str>, Place>,
+        hooks: &mut BTreeMap<Box<str>, BlockPlace>,
         project: &mut MissionProject,
     ) -> Option<Mission> {
         let (name, name_span) = name_of(block)?;
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 continue;
             };
             // A second task of the same name was reported.
-            let is_first = |place: &&Place| place.span == span;
+            let is_first = |place: &&BlockPlace| place.span == span;
             let is_first = names.tasks.values().any(|place| is_first(&place));
             if let Some((task, task_spans)) =
                 self.read_task(file, task, &inputs, &mission.datasets, &names)
@@ -339,7 +339,7 @@ impl Reader<'_> {
         inputs: &[Field],
         datasets: &[Dataset],
         names: &MissionNames,
-    ) -> Option<(Task, TaskSpans)> {
+    ) -> Option<(MissionTask, TaskSpans)> {
         let (name, name_span) = name_of(block)?;
         let project_names = Rc::clone(&self.names);
         let iterator = of(block, "iterator").next();
@@ -404,7 +404,7 @@ impl Reader<'_> {
         for inner in of(block, "budget").take(1) {
             budget = self.read_budget(file, inner);
         }
-        let task = Task {
+        let task = MissionTask {
             name,
             // A task without an objective has a finding and stays in the graph.
             objective: objective.unwrap_or(Value::Null),
@@ -554,7 +554,7 @@ impl Reader<'_> {
         file: usize,
         block: &Block,
         mission: &str,
-        hooks: &mut BTreeMap<Box<str>, Place>,
+        hooks: &mut BTreeMap<Box<str>, BlockPlace>,
     ) -> Option<Trigger> {
         let given = self.known_text(file, block, "webhook_path");
         let secret = self.text(file, block, "secret", Context::PROGRAM);

@@ -11,15 +11,15 @@ use prowess_diag::{
 };
 use prowess_diag::{hex, suggest, wording};
 use prowess_hcl::{
-    Attribute, Block, EvalScope, Expr, ExprKind, FunctionCall, Item, Label, Problem, ReferenceStep,
-    Resolved, Value, evaluate,
+    Attribute, Block, EvalScope, Expr, ExprKind, FunctionCall, HclProblem, Item, Label,
+    ReferenceStep, Resolved, Value, evaluate,
 };
 use prowess_spec::{PathFault, ReadFault, ResourcePath};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use super::blocks::{BlockCount, BlockSpec, FILE};
-use super::model::{Place, ProjectFile, ToolRef};
+use super::model::{BlockPlace, ProjectFile, ToolRef};
 use super::schema::Field;
 use super::{MissionSettings, rules};
 use crate::file_reader::{AgentRule, ProjectFiles, shown};
@@ -59,7 +59,7 @@ pub(super) struct Source {
 type LoadedText = Result<Arc<str>, String>;
 
 /// Names and the places where they are defined.
-pub(super) type Names = BTreeMap<Box<str>, Place>;
+pub(super) type Names = BTreeMap<Box<str>, BlockPlace>;
 
 /// A reference, or a name in quotation marks.
 pub(super) struct NameRef {
@@ -204,9 +204,9 @@ impl EvalScope for Scope<'_, '_> {
         }
     }
 
-    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, Problem>> {
+    fn call(&self, call: &FunctionCall<'_>) -> Option<Result<Value, HclProblem>> {
         if call.name != "load" {
-            let problem = Problem::new(call.span, format!("unknown function `{}`", call.name));
+            let problem = HclProblem::new(call.span, format!("unknown function `{}`", call.name));
             return Some(Err(problem.help("the only function for texts is `load`")));
         }
         let loaded = self.reader.load(call);
@@ -254,13 +254,13 @@ impl<'a> Reader<'a> {
         reports
     }
 
-    pub(super) fn place(&self, file: usize, span: Span) -> Place {
+    pub(super) fn place(&self, file: usize, span: Span) -> BlockPlace {
         let source = &self.sources[file];
         let line = source
             .lines
             .position(&source.text, span.start as usize)
             .line;
-        Place {
+        BlockPlace {
             file: source.path.clone(),
             line: u32::try_from(line).unwrap_or(u32::MAX),
             span,
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports a fault of an expression.
-    pub(super) fn problem(&mut self, file: usize, rule: AgentRule, problem: Problem) {
+    pub(super) fn problem(&mut self, file: usize, rule: AgentRule, problem: HclProblem) {
         let help = problem.help.unwrap_or_default();
         self.report(file, rule, problem.span, problem.message, help);
     }
@@ -1151,15 +1151,15 @@ impl<'a> Reader<'a> {
     // Files.
 
     /// Reads the file of `load`.
-    fn load(&self, call: &FunctionCall<'_>) -> Result<Value, Problem> {
-        let fault = |message: String| Err(Problem::new(call.span, message));
+    fn load(&self, call: &FunctionCall<'_>) -> Result<Value, HclProblem> {
+        let fault = |message: String| Err(HclProblem::new(call.span, message));
         let [path] = call.arguments else {
             return fault("`load` takes one path".to_owned());
         };
         let path = match path {
             Value::Text(path) => path,
             Value::Late(_) => {
-                let problem = Problem::new(
+                let problem = HclProblem::new(
                     call.span,
                     "the path of `load` must be known before the mission runs",
                 );
@@ -1171,7 +1171,7 @@ impl<'a> Reader<'a> {
             Ok(text) => Ok(Value::Text((&*text).into())),
             Err(message) => {
                 let help = "use a `.md` or `.txt` file inside the project, relative to its folder";
-                Err(Problem::new(call.span, message).help(help))
+                Err(HclProblem::new(call.span, message).help(help))
             }
         }
     }

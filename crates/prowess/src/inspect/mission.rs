@@ -2,9 +2,9 @@
 
 use prowess_diag::FileReport;
 use prowess_flow::mission::{
-    AgentBlock, Budget, COMMANDER_TOOLS, Dataset, DatasetItems, Field, InputValues, Mission,
-    MissionProject, MissionState, MissionUsage, ModelRef, Place, RouteTarget, Schedule,
-    ScheduleTimes, ServerBlock, SkillBlock, Task, TaskEnding, TaskState, ToolRef, UnitState,
+    AgentBlock, BlockPlace, Budget, COMMANDER_TOOLS, Dataset, DatasetItems, Field, InputValues,
+    Mission, MissionProject, MissionState, MissionTask, MissionUsage, ModelRef, RouteTarget,
+    Schedule, ScheduleTimes, ServerBlock, SkillBlock, TaskEnding, TaskState, ToolRef, UnitState,
     Value as HclValue, WEEKDAYS, clock_text, json_schema, parse_time, to_json,
 };
 use prowess_traits::OpenQuestion;
@@ -88,7 +88,7 @@ pub fn missions(
     })
 }
 
-fn place(place: &Place) -> Value {
+fn place(place: &BlockPlace) -> Value {
     json!({ "file": place.file, "line": place.line })
 }
 
@@ -133,7 +133,7 @@ fn agent(agent: &AgentBlock) -> Value {
 }
 
 fn mission(mission: &Mission, options: PlanOptions<'_>) -> Value {
-    let task = |one: &Task| task(mission, one, options);
+    let task = |one: &MissionTask| task(mission, one, options);
     json!({
         "name": mission.name,
         "directive": mission.directive.as_ref().and_then(|text| text.as_text()),
@@ -186,7 +186,7 @@ fn dataset(dataset: &Dataset) -> Value {
     })
 }
 
-fn task(mission: &Mission, task: &Task, options: PlanOptions<'_>) -> Value {
+fn task(mission: &Mission, task: &MissionTask, options: PlanOptions<'_>) -> Value {
     let objective = task.objective_with(options.inputs, None).ok();
     let objective = objective.as_ref().and_then(|text| text.as_text());
     let objectives = task.objectives(mission, options.inputs);

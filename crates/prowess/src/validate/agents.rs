@@ -37,12 +37,12 @@ pub(super) struct AgentTarget {
     path: String,
     dialect: Dialect,
     /// All skills that its agents can name, if they are known.
-    skills: Option<KnownSkills>,
+    skills: Option<SkillNames>,
 }
 
 /// The skills that agents can name.
 #[derive(Clone, Debug)]
-pub struct KnownSkills {
+pub struct SkillNames {
     /// The skills.
     pub catalog: Arc<Catalog>,
     /// The place from which they are visible.
@@ -82,7 +82,7 @@ impl AgentTarget {
     /// project.
     pub(super) fn read_with(
         &mut self,
-        known: impl FnOnce(&Path) -> Option<KnownSkills>,
+        known: impl FnOnce(&Path) -> Option<SkillNames>,
     ) -> Result<AgentFile, ReadFault> {
         let mut file = self.read()?;
         if file
@@ -97,7 +97,7 @@ impl AgentTarget {
     }
 
     fn check_skills(&self, file: &mut AgentFile) {
-        if let Some(KnownSkills { catalog, place }) = &self.skills {
+        if let Some(SkillNames { catalog, place }) = &self.skills {
             prowess_tools::check_skills(file, catalog, place);
         }
     }

@@ -13,7 +13,7 @@ use prowess_registry::replace;
 use prowess_registry::{FoundSkill, ScanNotice, Visit, WalkOptions, read_path, visit_all};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
-use crate::validate::agents::{self, AgentTarget, KnownSkills};
+use crate::validate::agents::{self, AgentTarget, SkillNames};
 use crate::validate::missions::MissionTarget;
 use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 
@@ -93,7 +93,7 @@ pub trait Presenter: Sync {
     }
 
     /// Returns all skills that agents of a project, at `root`, can name. `None` if they are not known.
-    fn skills(&self, _root: &Path) -> Option<KnownSkills> {
+    fn skills(&self, _root: &Path) -> Option<SkillNames> {
         None
     }
 

@@ -49,7 +49,7 @@ mod outcome;
 mod targets;
 mod watch;
 
-pub use agents::{KnownSkills, is_agent_file, read_agent_file_at};
+pub use agents::{SkillNames, is_agent_file, read_agent_file_at};
 pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{VisibleRoots, distinct, visible_roots};

@@ -8,8 +8,8 @@ use prowess_agent::{
 };
 use prowess_diag::wording;
 use prowess_flow::mission::{
-    AgentBlock, Commander, ContextLimits, DefinitionScope, Mission, MissionProject, ModelRef,
-    SkillBlock, Task, ToolRef, Value,
+    AgentBlock, Commander, ContextLimits, DefinitionScope, Mission, MissionProject, MissionTask,
+    ModelRef, SkillBlock, ToolRef, Value,
 };
 use prowess_tools::{AskHuman, Tool};
 use prowess_traits::Model;
@@ -239,7 +239,11 @@ impl MissionCast {
     }
 
     /// Returns the agents that the commander of a task may call.
-    pub(crate) fn team(plan: &MissionProject, mission: &Mission, task: &Task) -> Vec<TeamMember> {
+    pub(crate) fn team(
+        plan: &MissionProject,
+        mission: &Mission,
+        task: &MissionTask,
+    ) -> Vec<TeamMember> {
         let names = task.agents.as_ref().unwrap_or(&mission.agents);
         let member = |name: &str| {
             let agent = find_agent(plan, &mission.name, name)?;

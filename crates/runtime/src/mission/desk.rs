@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prowess_agent::{Event, StampedEvent, ToolCall};
 use prowess_diag::{suggest, wording};
 use prowess_flow::mission::{
-    self, Field, MAX_DATASET, Mission, MissionState, MissionUnit, NO_ROUTE, RouteTarget, Task,
-    is_parallel_task, route_name,
+    self, Field, MAX_DATASET, Mission, MissionState, MissionTask, MissionUnit, NO_ROUTE,
+    RouteTarget, is_parallel_task, route_name,
 };
 use prowess_tools::input::object;
 use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
@@ -46,7 +46,7 @@ const MAX_LISTED: usize = 20;
 #[derive(Debug)]
 pub(crate) struct TaskDesk {
     unit: MissionUnit,
-    task: Task,
+    task: MissionTask,
     mission: Mission,
     /// The other missions that the commander may choose, by name.
     missions: Vec<Mission>,
@@ -743,7 +743,7 @@ impl Tool for DeskTool {
 }
 
 /// Returns the schema of the end of a task.
-pub(crate) fn completion_schema(task: &Task) -> Value {
+pub(crate) fn completion_schema(task: &MissionTask) -> Value {
     let mut fields = vec![
         (
             "summary",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_diag::wording;
-use prowess_flow::mission::{Mission, MissionProject, Task};
+use prowess_flow::mission::{Mission, MissionProject, MissionTask};
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_tools::input::object;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
@@ -49,7 +49,7 @@ pub(crate) struct FileSlot {
 pub(crate) fn slots(
     plan: &MissionProject,
     mission: &Mission,
-    task: &Task,
+    task: &MissionTask,
     folder: &Path,
     storage: Option<&Path>,
     run: &str,

@@ -906,7 +906,7 @@ impl UnitWork {
 
 /// Returns the pause before an item of a parallel iterator starts.
 fn start_delay(
-    task: &prowess_flow::mission::Task,
+    task: &prowess_flow::mission::MissionTask,
     unit: &MissionUnit,
     is_started: bool,
 ) -> std::time::Duration {

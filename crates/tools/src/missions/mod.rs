@@ -22,4 +22,4 @@ mod variables;
 
 pub use time::{CurrentTime, MAX_SLEEP, Sleep};
 pub use toolbox::{FoundTools, MissingTool, MissionToolServices, MissionTools};
-pub use variables::{VariableLookup, VariableOrigin, VariableValues};
+pub use variables::{MissionVariableLookup, VariableOrigin, VariableValues};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prowess_flow::mission::{
-    FillError, Mission, MissionProject, ToolRef, Value as MissionValue, to_json,
+    BlockFillError, Mission, MissionProject, ToolRef, Value as MissionValue, to_json,
 };
 use prowess_traits::{Clock, Fetcher, WebMethod};
 
@@ -69,7 +69,7 @@ impl MissionTools {
         variables: &VariableValues,
         inputs: &[(String, MissionValue)],
         services: &MissionToolServices,
-    ) -> Result<Self, FillError> {
+    ) -> Result<Self, BlockFillError> {
         let mut secrets = variables.secrets(project);
         for field in mission.inputs.iter().filter(|field| field.is_protected) {
             let given = inputs.iter().find(|(name, _)| **name == *field.name);

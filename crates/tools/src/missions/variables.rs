@@ -5,20 +5,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use prowess_flow::mission::{
-    FillError, MissionProject, Value, fill, from_json, to_json, variable_name,
+    BlockFillError, MissionProject, Value, fill, from_json, to_json, variable_name,
 };
 
 use crate::secrets::SecretValues;
 
 /// Looks up an environment variable.
-pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type MissionVariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The values of a project's variables: those that `prowess mission set` stored, then those of the
 /// environment (`PROWESS_VAR_NAME`). Defaults are in the project.
 #[derive(Clone)]
 pub struct VariableValues {
     stored: BTreeMap<Box<str>, (Box<str>, bool)>,
-    environment: VariableLookup,
+    environment: MissionVariableLookup,
 }
 
 /// The place where a variable was set.
@@ -39,7 +39,7 @@ impl fmt::Debug for VariableValues {
 
 impl VariableValues {
     /// Creates the values of an environment.
-    pub fn new(environment: VariableLookup) -> Self {
+    pub fn new(environment: MissionVariableLookup) -> Self {
         Self {
             stored: BTreeMap::new(),
             environment,
@@ -100,7 +100,7 @@ impl VariableValues {
     }
 
     /// Fills in a setting of a project, such as a key or a header. The result may contain secrets.
-    pub fn fill(&self, value: &Value, secrets: &SecretValues) -> Result<Value, FillError> {
+    pub fn fill(&self, value: &Value, secrets: &SecretValues) -> Result<Value, BlockFillError> {
         let filled = fill(value, &|name| self.marked(name, secrets), None)?;
         Ok(match to_json(&filled) {
             Some(json) => from_json(&secrets.fill_input(&json)),

@@ -17,8 +17,8 @@ use prowess::traits::{DenyAll, Model};
 use prowess::{Ending, Update, Watcher};
 use prowess_diag::{FileReport, theme, wording};
 use prowess_flow::mission::{
-    GraphFormat, MissionBudget, MissionEvent, MissionProject, MissionSettings, ModelRef,
-    RouteTarget, Task, TaskState, ToolRef,
+    GraphFormat, MissionBudget, MissionEvent, MissionProject, MissionSettings, MissionTask,
+    ModelRef, RouteTarget, TaskState, ToolRef,
 };
 use prowess_models::ScriptedModel;
 use prowess_registry::MissionFiles;
@@ -155,7 +155,11 @@ fn planned(plan: &MissionProject, reports: &[FileReport], graph: &str) -> Vec<Be
 }
 
 /// Returns the steps of a task that was started.
-fn task_beats<'a>(task: &'a Task, known: &TaskState, events: Option<&TaskEvents>) -> Vec<Beat<'a>> {
+fn task_beats<'a>(
+    task: &'a MissionTask,
+    known: &TaskState,
+    events: Option<&TaskEvents>,
+) -> Vec<Beat<'a>> {
     let parallel = task.iterator.as_ref().and_then(|one| one.parallel);
     let text = match parallel {
         Some(parallel) => format!(
