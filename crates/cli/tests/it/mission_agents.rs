@@ -18,6 +18,12 @@ fn load(when: &[&str], unless: &[&str], name: &str) -> Value {
     calls(when, unless, &[("load_skill", json!({ "name": name }))])
 }
 
+/// Uses a line of a script once.
+fn once(mut line: Value) -> Value {
+    line["repeat"] = false.into();
+    line
+}
+
 /// Adds attributes to the agent of [`mission`].
 fn add_to_agent(world: &World, text: &str) {
     let file = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
@@ -39,7 +45,7 @@ fn results(lines: &[Value], tool: &str) -> Vec<(bool, String)> {
     results.map(result).collect()
 }
 
-/// Line 26 of missions §5: each index has the skills of its agent, in order.
+/// Line 26 of missions §5: each index has the skills of its agent, by name.
 #[test]
 fn index_lists_the_skills_of_its_agent() {
     let script = [
@@ -97,8 +103,8 @@ fn index_lists_the_skills_of_its_agent() {
     let requests = server.requests();
     let names = ["first", "second", "third", "mine", "own", "of-the-user"];
     for (agent, expected) in [
-        ("worker", &["second", "first", "mine"][..]),
-        ("other", &["third", "own"]),
+        ("worker", &["first", "mine", "second"][..]),
+        ("other", &["own", "third"]),
         ("plain", &[]),
     ] {
         let is_it = |one: &&ServerRequest| one.text().contains(&format!("agent `{agent}`"));
@@ -222,21 +228,17 @@ fn loading_twice_is_harmless_and_errors_are_flagged() {
 /// Line 30 of missions §5: pruning keeps the skill and its tools.
 #[test]
 fn loaded_skill_survives_pruning() {
+    let server = MissionServer::new(|_| ServerAnswer::Page("200 OK", "PAGE ".repeat(1_000)));
     let world = mission("task \"a\" { objective = \"a\" }");
     add_to_agent(
         &world,
-        "pruning {\n  prune_on = 8\n  prune_to = 4\n}\nskill \"helper\" {\n  description  = \"Helps\"\n  instructions = \"HELPER-TEXT\"\n  tools        = [builtins.utils.current_time]\n}",
+        "pruning {\n  prune_on = 8\n  prune_to = 4\n}\nskill \"helper\" {\n  description  = \"Helps\"\n  instructions = \"HELPER-TEXT\"\n  tools        = [builtins.http.get]\n}",
     );
     let mut script_lines = vec![load(&[WORKER], &["HELPER-TEXT"], "helper")];
-    for turn in 0..10 {
-        let mut line = calls(
-            &[WORKER, "HELPER-TEXT"],
-            &[],
-            &[("current_time", json!({}))],
-        );
-        line["repeat"] = false.into();
-        line["text"] = format!("turn {turn}").into();
-        script_lines.push(line);
+    for turn in 0..8 {
+        let page = json!({ "url": server.url(&format!("page{turn}")) });
+        let line = calls(&[WORKER, "HELPER-TEXT"], &[], &[("http_get", page)]);
+        script_lines.push(once(line));
     }
     script_lines.extend([
         says(&[WORKER, "HELPER-TEXT"], &[], "AGENT-DONE"),
@@ -244,18 +246,31 @@ fn loaded_skill_survives_pruning() {
         done("a"),
     ]);
     let model = script(&world, "a.jsonl", &script_lines);
-    let lines = run(&world, &model, 0);
+    let approve = "WebFetch(domain:127.0.0.1)";
+    let run = [
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--approve",
+        approve,
+    ];
+    let lines = lines(&world.run(&run).expect(0).stdout);
     let pruned = lines
         .iter()
         .filter(|line| line["event"]["event"] == "pruned");
     assert!(pruned.count() > 0, "nothing was pruned");
     let tools = requests(&lines, "worker:");
-    assert_eq!(tools.len(), 12, "{tools:?}");
+    assert_eq!(tools.len(), 10, "{tools:?}");
     for tools in &tools[1..] {
-        assert!(tools.contains(&"current_time".to_owned()), "{tools:?}");
+        let count = tools.iter().filter(|tool| *tool == "http_get").count();
+        assert_eq!(count, 1, "{tools:?}");
     }
-    let calls = results(&lines, "current_time");
-    assert!(calls.iter().all(|(is_error, _)| !is_error), "{calls:?}");
+    let pages = results(&lines, "http_get");
+    assert_eq!(pages.len(), 8);
+    assert!(pages.iter().all(|(is_error, _)| !is_error), "{pages:?}");
 }
 
 /// Line 29 of missions §5.
@@ -274,7 +289,7 @@ fn tool_of_a_server_that_is_down_is_named_when_its_skill_is_loaded() {
         "a.jsonl",
         &[
             load(&[WORKER], &["HELPER-TEXT"], "helper"),
-            calls(&[WORKER], &["\"utc\""], &[("current_time", json!({}))]),
+            once(calls(&[WORKER], &[], &[("current_time", json!({}))])),
             says(&[WORKER], &[], "AGENT-DONE"),
             call_agent("worker", "x"),
             done("a"),
@@ -315,20 +330,12 @@ fn agent_cannot_use_a_tool_outside_its_list() {
         &[
             load(&[WORKER], &["GREEDY-TEXT"], "greedy"),
             load(&[WORKER], &["BOLD-TEXT"], "bold"),
-            calls(&[WORKER], &["TRIED"], &forbidden),
+            once(calls(&[WORKER], &[], &forbidden)),
             says(&[WORKER], &[], "AGENT-DONE"),
             call_agent("worker", "x"),
             done("a"),
         ],
     );
-    let text = std::fs::read_to_string(world.path("a.jsonl")).unwrap();
-    // The agent tries once.
-    let text = text.replacen(
-        "\"repeat\":true,\"unless\":[\"TRIED\"]",
-        "\"repeat\":false,\"unless\":[\"TRIED\"]",
-        1,
-    );
-    world.file("a.jsonl", text);
     let output = world.run(&[
         "mission",
         "run",

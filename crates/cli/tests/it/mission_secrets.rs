@@ -161,6 +161,8 @@ fn secrets_reach_servers_and_nothing_else() {
         "-vv",
         "--approve",
         "WebFetch(domain:127.0.0.1)",
+        "--approve",
+        "http_post(domain:127.0.0.1)",
     ];
     let output = world.run(&run).expect(1);
     let events = lines(&output.stdout);
@@ -173,6 +175,8 @@ fn secrets_reach_servers_and_nothing_else() {
         "a",
         "--approve",
         "WebFetch(domain:127.0.0.1)",
+        "--approve",
+        "http_post(domain:127.0.0.1)",
     ];
     let outputs = [
         plan,

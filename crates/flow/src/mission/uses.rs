@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prowess_diag::{FileReport, Severity, Span};
-use prowess_hcl::{Block, Expr, ExprKind, Item, ReferenceStep};
+use prowess_hcl::{Block, Expr, ExprKind, Item, ReferenceStep, Value};
 
+use super::inputs;
 use super::model::{Mission, RouteTarget, ToolRef};
 use super::reader::{MAX_OF_A_RULE, name_of, normalised};
 use super::{MissionProject, MissionText};
@@ -60,6 +61,37 @@ impl MissionProject {
             }
         }
         found
+    }
+
+    /// Returns the variables without a value that a run of a mission needs in the texts for models, by
+    /// name.
+    pub fn unset_variables(&self, mission: &str) -> Vec<String> {
+        let mut texts: Vec<&Value> = Vec::new();
+        for mission in self.reachable(mission) {
+            texts.extend(&mission.directive);
+            for task in &mission.tasks {
+                texts.push(&task.objective);
+                texts.extend(task.routes.iter().map(|route| &route.condition));
+            }
+            for (agent, skills) in self.agents_of_mission(mission) {
+                texts.push(&agent.personality);
+                texts.extend(&agent.role);
+                let of_skills = skills.into_iter();
+                texts.extend(of_skills.flat_map(|skill| [&skill.description, &skill.instructions]));
+            }
+            for tool in self.tools_of_mission(mission) {
+                let bound = self
+                    .tools
+                    .iter()
+                    .find(|bound| matches!(&tool, ToolRef::Bound(name) if *name == bound.name));
+                texts.extend(bound.and_then(|bound| bound.description.as_ref()));
+            }
+        }
+        let names = texts.into_iter().flat_map(inputs::needs);
+        let names: BTreeSet<String> = names
+            .filter_map(|name| name.strip_prefix("vars.").map(str::to_owned))
+            .collect();
+        names.into_iter().collect()
     }
 
     /// Returns `true` if a finding about `files` is an error in a block that a run of a mission uses:
