@@ -68,9 +68,12 @@ impl Engine {
     pub(crate) fn for_mission(&self, parts: MissionParts, tools: &[Arc<dyn Tool>]) -> Self {
         let mut context = self.context().derive();
         for tool in tools {
-            let known = &mut context.services.tools;
-            known.retain(|known| known.name() != tool.name());
-            known.push(Arc::clone(tool));
+            // A tool that is otherwise there only with a skill is a tool of the agents that list it.
+            let services = &mut context.services;
+            for known in [&mut services.tools, &mut services.skill_tools] {
+                known.retain(|known| known.name() != tool.name());
+            }
+            services.tools.push(Arc::clone(tool));
         }
         context.settings.known_tools = Some(tool_names(&context.services));
         let shared = Shared {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::config::{
-    CORE_AGENT_MCP_FILE, MCP_FILE, McpFile, McpServer, McpTransport, agent_servers, parse_mcp_file,
-    project_mcp_files, read_mcp_file,
+    CORE_AGENT_MCP_FILE, Config, MCP_FILE, McpFile, McpServer, McpTransport, agent_servers,
+    parse_mcp_file, project_mcp_files, read_mcp_file,
 };
 use prowess::inspect::{project_programs, server_command, server_settings};
 use prowess_diag::path::display_path;
@@ -21,6 +21,8 @@ use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::approval_prompt::ask;
+use crate::env::Environment;
+use crate::permissions;
 use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
@@ -69,6 +71,20 @@ pub(crate) struct Configured {
     notes: Vec<String>,
     /// The project's files that are not trusted, and their servers.
     untrusted: Vec<(PathBuf, Vec<McpServer>)>,
+}
+
+/// Returns `true` if the settings have an MCP server with a name: those of the user, and the files of
+/// servers in the home folder and in the project. Starts nothing.
+pub(crate) fn has_server(name: &str, config: &Config, environment: &Environment) -> bool {
+    let home = environment.home.as_deref();
+    let of_home = home.into_iter().flat_map(|home| {
+        let files = [MCP_FILE, CORE_AGENT_MCP_FILE];
+        files.map(|file| home.join(file))
+    });
+    let workspace = permissions::workspace(environment);
+    let mut files = of_home.chain(project_mcp_files(&workspace, home));
+    config.server_names.contains(name)
+        || files.any(|file| read_mcp_file(&file).names.contains(name))
 }
 
 impl Setup {

@@ -8,8 +8,8 @@ use prowess::inspect::{self, PlanOptions};
 use prowess_diag::{FileReport, FindingCounts, Severity, suggest, theme, wording};
 use prowess_flow::mission::Value;
 use prowess_flow::mission::{
-    GraphFormat, InputFault, Mission, MissionProject, MissionSettings, MissionTask, RouteTarget,
-    Schedule, ScheduleTimes, clock_text, from_json, parse_time, time_text,
+    GraphFormat, InputFault, Mission, MissionProject, MissionSettings, MissionTask, MissionText,
+    RouteTarget, Schedule, ScheduleTimes, clock_text, from_json, parse_time, time_text,
 };
 use prowess_registry::{MissionFiles, mission_folder};
 use prowess_spec::ReadFault;
@@ -17,11 +17,11 @@ use prowess_store::SystemClock;
 use prowess_traits::Clock;
 
 use crate::args::GlobalArgs;
-use crate::commands::completions;
 use crate::commands::mission_run::{
     self, MissionCancelArgs, MissionResumeArgs, MissionRunArgs, MissionShowArgs,
 };
 use crate::commands::mission_set::{self, MissionSetArgs};
+use crate::commands::{completions, mcp_servers};
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::{targets, visible_skills};
@@ -184,6 +184,7 @@ fn around(environment: &Environment) -> MissionProject {
 pub(crate) struct ReadProject {
     pub(crate) root: PathBuf,
     pub(crate) project: MissionProject,
+    files: Vec<MissionText>,
     reports: Vec<FileReport>,
 }
 
@@ -228,16 +229,19 @@ impl ReadProject {
         let variable = |name: &str| values.get(name);
         let is_secret = |name: &str| values.is_secret(name);
         let plugin = |name: &str| config.mission_plugins.get(name).cloned();
+        let has_server = |name: &str| mcp_servers::has_server(name, &config, environment);
         let library = || visible_skills::names(global, &config, environment);
         let settings = MissionSettings {
             variable: &variable,
             is_secret: &is_secret,
             plugin: &plugin,
+            has_server: &has_server,
             library: &library,
         };
         let (project, reports) = files.project(&settings).map_err(|fault| cannot(&fault))?;
         Ok(Self {
             root: files.root,
+            files: files.files,
             project,
             reports,
         })
@@ -257,6 +261,33 @@ impl ReadProject {
     pub(crate) fn counts(&self) -> FindingCounts {
         let findings = self.reports.iter().flat_map(|one| &one.diagnostics);
         findings.collect()
+    }
+
+    /// Prints all findings if there are errors. Returns an error if a mission, or one that its routes
+    /// lead to, uses a block with an error.
+    pub(crate) fn check_run(
+        &self,
+        mission: &str,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<(), Failure> {
+        if self.counts().errors == 0 {
+            return Ok(());
+        }
+        self.print_findings(environment, printer);
+        let shown = wording::tick(mission);
+        if self
+            .project
+            .has_errors_in(mission, &self.files, &self.reports)
+        {
+            let message = format!("mission {shown} uses blocks with errors, so nothing was run");
+            let hint = "show them with `prowess mission plan`";
+            return Err(Failure::new(message).hint(hint).exit(Exit::No));
+        }
+        printer.warn(&format!(
+            "the errors are in blocks that mission {shown} does not use"
+        ));
+        Ok(())
     }
 
     fn exit(&self) -> Exit {

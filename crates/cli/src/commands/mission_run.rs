@@ -11,20 +11,23 @@ use prowess::mission::{
     FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
     checked_inputs, mission_outputs, mission_state,
 };
+use prowess::policy::ApprovalAnswer;
 use prowess::tools::Tool;
 use prowess::traits::{
-    Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary, Watcher,
+    ApprovalReply, ApprovalRequest, Approver, Model, OpenQuestion, QuestionQuery, SessionQuery,
+    SessionStore, SessionSummary, TextReply, TextRequest, Watcher,
 };
 use prowess::{MissionModels, MissionServers, mission_servers};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_flow::mission::{
-    Mission, MissionBudget, MissionEnding, MissionProject, MissionState, ModelRef, RouteTarget,
-    ToolRef, from_json, to_json,
+    MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState, ModelRef, ToolRef,
+    from_json, to_json,
 };
 use prowess_mcp::Client;
 use prowess_store::SystemClock;
 use prowess_tools::missions::{FoundTools, MissionToolServices, MissionTools};
 use prowess_trust::{MissionTrust, TrustStore};
+use prowess_tui::mission_output::{MissionLines, TaskBoard};
 use serde_json::{Map, Value, json};
 
 use crate::args::GlobalArgs;
@@ -35,7 +38,7 @@ use crate::commands::mission_set;
 use crate::commands::run::{self, Lines, Silent, about, dollars, failure};
 use crate::commands::session::{find, when};
 use crate::env::Environment;
-use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::output::{Aside, Cell, Exit, Failure, Printer, Table};
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs, model_settings};
 use crate::{permissions, targets, usage_store};
 
@@ -204,13 +207,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let read = ReadProject::read(args.path.as_deref(), global, environment)?;
     let mission = read.mission(&args.name)?;
-    if read.counts().errors > 0 {
-        read.print_findings(environment, printer);
-        let failure = Failure::new("the mission files have errors, so nothing was run");
-        return Err(failure
-            .hint("show them with `prowess mission plan`")
-            .exit(Exit::No));
-    }
+    read.check_run(&args.name, environment, printer)?;
     let given = given_inputs(&args.input, args.inputs.as_deref(), mission, environment)?;
     let mut inputs = Map::new();
     for (name, value) in given {
@@ -225,6 +222,15 @@ pub(crate) fn run(
         .cause(why)
         .hint(hint)
     })?;
+    if let [first, ..] = &*read.project.unset_variables(&args.name) {
+        let message = format!(
+            "mission {} needs the variable {}, which is not set",
+            wording::tick(&args.name),
+            wording::tick(first)
+        );
+        let command = wording::command(["prowess", "mission", "set", first]);
+        return Err(Failure::new(message).hint(format!("set it with {command}")));
+    }
     let store = trust_store(environment);
     let trust = MissionTrust::new(&read.root, &read.project, store.as_ref());
     let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
@@ -362,13 +368,7 @@ fn prepare(
     let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
     if replan {
         check_trust(&trust, environment)?;
-        if now.counts().errors > 0 {
-            now.print_findings(environment, printer);
-            let failure = Failure::new("the mission files have errors");
-            return Err(failure
-                .hint("show them with `prowess mission plan`")
-                .exit(Exit::No));
-        }
+        now.check_run(&start.mission, environment, printer)?;
         let faults = state.replan_faults(&now.project);
         if let Some(first) = faults.first() {
             let failure = Failure::new("the new files do not fit the run");
@@ -449,7 +449,10 @@ fn drive(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     setup.wait(wait);
-    let approver = Arc::clone(&setup.services.approver);
+    let approver: Arc<dyn Approver> = Arc::new(QuietApprover {
+        inner: Arc::clone(&setup.services.approver),
+        aside: printer.live(),
+    });
     let store = setup.sessions();
     let _servers = setup.connect(None, printer)?;
     let (services, _client) = services(&how, &setup, environment, printer)?;
@@ -477,10 +480,17 @@ fn drive(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            let lines = prowess_tui::mission_output::MissionLines::new(Box::new(printer.live()));
-            Arc::new(match &how {
+            let lines = MissionLines::new(Box::new(printer.live()));
+            let lines = match &how {
                 Start::Run(_) => lines,
                 Start::Resume(_, _, state) => lines.resumed(state),
+            };
+            let aside = printer.live();
+            let board: TaskBoard = Box::new(move |lines| aside.set_bottom(lines));
+            Arc::new(if printer.shows_progress() {
+                lines.with_board(board)
+            } else {
+                lines
             })
         };
         let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
@@ -493,9 +503,31 @@ fn drive(
                 engine.resume_mission(&id, *resume, services, &cancel).await
             }
         };
+        printer.live().set_bottom(&[]);
         let finished = finished.map_err(|error| failure(&error))?;
         print(&finished, json, &*store, printer)
     })
+}
+
+/// Prompts while nothing else is written to the terminal.
+#[derive(Debug)]
+struct QuietApprover {
+    inner: Arc<dyn Approver>,
+    aside: Aside,
+}
+
+impl Approver for QuietApprover {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        self.aside.during_prompt(|| self.inner.ask(question))
+    }
+
+    fn reply(&self, question: &ApprovalRequest<'_>) -> ApprovalReply {
+        self.aside.during_prompt(|| self.inner.reply(question))
+    }
+
+    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        self.aside.during_prompt(|| self.inner.ask_text(question))
+    }
 }
 
 /// The tools and models of the missions of a project.
@@ -527,24 +559,6 @@ impl MissionServices for ProjectServices {
     }
 }
 
-/// Returns the missions that a run may reach: the first one, and those that routes lead to.
-fn reachable<'p>(plan: &'p MissionProject, first: &str) -> Vec<&'p Mission> {
-    let mut found: Vec<&Mission> = plan.mission(first).into_iter().collect();
-    let mut at = 0;
-    while let Some(mission) = found.get(at).copied() {
-        at += 1;
-        for route in mission.tasks.iter().flat_map(|task| &task.routes) {
-            if let RouteTarget::Mission { name, .. } = &route.target
-                && let Some(next) = plan.mission(name)
-                && !found.iter().any(|known| known.name == next.name)
-            {
-                found.push(next);
-            }
-        }
-    }
-    found
-}
-
 /// Starts the servers of the missions that a run may reach, and builds their tools and models.
 fn services(
     how: &Start,
@@ -560,7 +574,7 @@ fn services(
     let no_plan = || Failure::new("the run has no plan");
     let (plan, first, root, inputs) = how.parts().ok_or_else(no_plan)?;
     let values = mission_set::values(root, environment)?;
-    let missions = reachable(plan, first);
+    let missions = plan.reachable(first);
     let mut started = MissionServers::default();
     for mission in &missions {
         let more = mission_servers(plan, mission, &values, &setup.config.server_names);
@@ -591,6 +605,7 @@ fn services(
         Some(client)
     };
     let mut server_tools = setup.services.tools.clone();
+    server_tools.extend(setup.services.skill_tools.iter().cloned());
     server_tools.extend(client.iter().flat_map(Client::tools));
     let tool_services = MissionToolServices {
         fetcher: Some(setup.fetcher()?),
@@ -686,8 +701,12 @@ fn print(
         Ending::Exhausted { .. } => {
             let why = state.ending().map(ToString::to_string).unwrap_or_default();
             let failure = Failure::new(sanitize::line(&why).into_owned());
+            let budget = match state.reached_limit() {
+                Some(MissionLimit::Dollars) => "usd=N",
+                Some(MissionLimit::Tokens) | None => "tokens=N",
+            };
             let hint = format!(
-                "continue with a higher budget: `prowess mission resume {run} --budget tokens=N`"
+                "continue with a higher budget: `prowess mission resume {run} --budget {budget}`"
             );
             printer.error(&failure.hint(hint));
         }

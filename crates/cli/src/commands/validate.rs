@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use super::explain;
 use crate::args::GlobalArgs;
-use crate::commands::completions;
+use crate::commands::{completions, mcp_servers};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, Progress};
 use crate::targets::{self, Meant};
@@ -505,6 +505,10 @@ impl Presenter for Screen<'_> {
 
     fn plugin_server(&self, plugin: &str) -> Option<String> {
         self.config.mission_plugins.get(plugin).cloned()
+    }
+
+    fn has_server(&self, name: &str) -> bool {
+        mcp_servers::has_server(name, self.config, self.environment)
     }
 
     fn skill_names(&self) -> Vec<String> {

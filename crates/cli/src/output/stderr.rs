@@ -1,12 +1,33 @@
 //! Standard error shared by several writers: streamed text, and whole lines in between.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Standard error, shared by all clones.
+use crate::output::table::cut;
+
+/// Maximum number of lines at the bottom.
+const MAX_BOTTOM: usize = 12;
+/// Maximum size of the text that is held back during a prompt, in bytes.
+const MAX_HELD: usize = 64 * 1024;
+
+/// Standard error, shared by all clones. It may have lines at the bottom that are drawn again after
+/// each write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aside {
-    place: Arc<Mutex<Place>>,
+    screen: Arc<Mutex<Screen>>,
+}
+
+/// What is on standard error.
+#[derive(Debug, Default)]
+struct Screen {
+    place: Place,
+    /// The lines at the bottom.
+    bottom: Vec<String>,
+    /// The number of lines at the bottom that are drawn.
+    drawn: usize,
+    /// `true` during a prompt: nothing is written.
+    is_held: bool,
+    held: Vec<u8>,
 }
 
 /// The cursor position.
@@ -22,28 +43,105 @@ enum Place {
 }
 
 impl Aside {
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes a whole line, first ending a streamed one.
     pub(crate) fn line(&self, line: &str) {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let (text, after) = between(*place, line);
+        let mut screen = self.screen();
+        let (text, after) = between(screen.place, line);
         // There is no way to report that standard error is closed.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
-        *place = after;
+        let _ = screen.put(text.as_bytes());
+        screen.place = after;
     }
+
+    /// Replaces the lines at the bottom. They are cut to the width of the terminal.
+    pub(crate) fn set_bottom(&self, lines: &[String]) {
+        let size = prowess_tui::screen_size();
+        let width = size.columns.saturating_sub(1).max(1);
+        let most = (size.lines / 2).clamp(1, MAX_BOTTOM);
+        let mut bottom: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
+        if bottom.len() > most {
+            let more = bottom.len() - (most - 1);
+            bottom.truncate(most - 1);
+            bottom.push(cut(&format!("and {more} more"), width));
+        }
+        let mut screen = self.screen();
+        if screen.bottom != bottom {
+            screen.bottom = bottom;
+            let _ = screen.put(b"");
+        }
+    }
+
+    /// Removes the lines at the bottom and holds back all output while a prompt is shown.
+    pub(crate) fn during_prompt<T>(&self, prompt: impl FnOnce() -> T) -> T {
+        {
+            let mut screen = self.screen();
+            let erased = screen.erased();
+            let _ = write_all(&erased);
+            screen.is_held = true;
+        }
+        let answer = prompt();
+        let mut screen = self.screen();
+        screen.is_held = false;
+        let held = std::mem::take(&mut screen.held);
+        let _ = screen.put(&held);
+        answer
+    }
+}
+
+impl Screen {
+    /// Writes bytes above the lines at the bottom.
+    fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.is_held {
+            let room = MAX_HELD.saturating_sub(self.held.len());
+            if bytes.len() <= room {
+                self.held.extend_from_slice(bytes);
+            }
+            return Ok(());
+        }
+        let mut text = self.erased();
+        text.extend_from_slice(bytes);
+        let is_start = match bytes.last() {
+            None => self.place != Place::Within,
+            Some(last) => *last == b'\n',
+        };
+        if is_start {
+            for line in &self.bottom {
+                text.extend_from_slice(line.as_bytes());
+                text.push(b'\n');
+            }
+            self.drawn = self.bottom.len();
+        }
+        write_all(&text)
+    }
+
+    /// Returns what removes the lines at the bottom.
+    fn erased(&mut self) -> Vec<u8> {
+        let drawn = std::mem::take(&mut self.drawn);
+        "\u{1b}[1A\u{1b}[2K".repeat(drawn).into_bytes()
+    }
+}
+
+fn write_all(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(bytes)?;
+    stderr.flush()
 }
 
 impl Write for Aside {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut screen = self.screen();
         // The line was already ended by `line`.
-        if *place == Place::Moved && bytes == b"\n" {
-            *place = Place::Start;
+        if screen.place == Place::Moved && bytes == b"\n" {
+            screen.place = Place::Start;
             return Ok(bytes.len());
         }
-        std::io::stderr().lock().write_all(bytes)?;
+        screen.put(bytes)?;
         match bytes.last() {
-            Some(b'\n') => *place = Place::Start,
-            Some(_) => *place = Place::Within,
+            Some(b'\n') => screen.place = Place::Start,
+            Some(_) => screen.place = Place::Within,
             None => {}
         }
         Ok(bytes.len())

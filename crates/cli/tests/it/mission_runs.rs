@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const MODELS: &str = "model \"m\" {\n  provider = \"ollama\"\n  base_url = \"http://127.0.0.1:9\"\n  aliases  = { small = \"small\" }\n}\n";
+pub(crate) const MODELS: &str = "model \"m\" {\n  provider = \"ollama\"\n  base_url = \"http://127.0.0.1:9\"\n  aliases  = { small = \"small\" }\n}\n";
 
 /// Writes a script for a model.
-fn script(world: &World, name: &str, lines: &[Value]) -> String {
+pub(crate) fn script(world: &World, name: &str, lines: &[Value]) -> String {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     format!("scripted:{}", world.file(name, text).display())
 }
 
 /// Trusts the mission files of the project as they are.
-fn trust(world: &World) {
+pub(crate) fn trust(world: &World) {
     let shown = world.run(&["trust", ".", "--json"]).expect(0).json()["skills"][0].clone();
     let digest = shown["digest"].as_str().unwrap();
     world.run(&["trust", ".", "--digest", digest]).expect(0);
 }
 
 /// A reply that calls a tool, for requests that contain all of `when` and none of `unless`.
-fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
+pub(crate) fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
     let calls: Vec<Value> = calls
         .iter()
         .map(|(name, input)| json!({ "name": name, "input": input }))
@@ -32,12 +32,12 @@ fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
     json!({ "when": when, "unless": unless, "repeat": true, "calls": calls, "usage": usage })
 }
 
-fn says(when: &[&str], unless: &[&str], text: &str) -> Value {
+pub(crate) fn says(when: &[&str], unless: &[&str], text: &str) -> Value {
     let usage = json!({ "input": 10, "output": 5 });
     json!({ "when": when, "unless": unless, "repeat": true, "text": text, "usage": usage })
 }
 
-fn done(task: &str) -> Value {
+pub(crate) fn done(task: &str) -> Value {
     let when = format!("You direct task `{task}`");
     calls(
         &[&when],
@@ -50,7 +50,7 @@ fn done(task: &str) -> Value {
 }
 
 /// Returns the lines of `--json`.
-fn lines(output: &str) -> Vec<Value> {
+pub(crate) fn lines(output: &str) -> Vec<Value> {
     let lines = output.lines().filter(|line| line.starts_with('{'));
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -58,7 +58,7 @@ fn lines(output: &str) -> Vec<Value> {
 }
 
 /// Returns the facts of the run, as `kind task`.
-fn facts(lines: &[Value]) -> Vec<String> {
+pub(crate) fn facts(lines: &[Value]) -> Vec<String> {
     let facts = lines
         .iter()
         .filter(|line| line["event"]["event"] == "mission");
@@ -79,7 +79,7 @@ fn facts(lines: &[Value]) -> Vec<String> {
 }
 
 /// Returns the tools of each request of the sessions with this title.
-fn requests(lines: &[Value], title: &str) -> Vec<Vec<String>> {
+pub(crate) fn requests(lines: &[Value], title: &str) -> Vec<Vec<String>> {
     let is_titled = |line: &&Value| {
         let event = &line["event"];
         event["event"] == "started"
@@ -341,7 +341,7 @@ fn mission_is_planned_drawn_run_killed_and_resumed() {
 }
 
 /// A project with one agent and a mission with these items.
-fn mission(items: &str) -> World {
+pub(crate) fn mission(items: &str) -> World {
     let world = World::new();
     world.file("models.hcl", MODELS);
     world.file(
@@ -356,7 +356,7 @@ fn mission(items: &str) -> World {
     world
 }
 
-fn run(world: &World, model: &str, code: i32) -> Vec<Value> {
+pub(crate) fn run(world: &World, model: &str, code: i32) -> Vec<Value> {
     let run = ["mission", "run", "x", "--model", model, "--json"];
     lines(&world.run(&run).expect(code).stdout)
 }

@@ -204,10 +204,13 @@ fn page_on_skills_plans_as_one_project() {
 }
 
 /// A server that takes the place of a plugin, in the user's settings and nowhere else.
+/// Settings in which servers replace two plugins.
+const REPLACED: &str = "[missions.plugins]\nplaywright = \"browser\"\ntranslator = \"words\"\n[mcp.servers.browser]\ncommand = \"true\"\n[mcp.servers.words]\ncommand = \"true\"\n";
+
 #[test]
 fn server_can_replace_a_plugin() {
     let world = page_on_skills();
-    let settings = "[missions.plugins]\nplaywright = \"browser\"\ntranslator = \"words\"\n";
+    let settings = REPLACED;
     world.file(".agents/prowess.toml", settings);
     assert_eq!(world.run(&["mission", "plan"]).code, 1);
     world.file("~/config.toml", settings);
@@ -628,7 +631,7 @@ fn validate_takes_mission_files_and_fixes_them() {
 #[test]
 fn validate_knows_replaced_plugins_and_the_library() {
     let world = page_on_skills();
-    let settings = "[missions.plugins]\nplaywright = \"browser\"\ntranslator = \"words\"\n";
+    let settings = REPLACED;
     let validate = ["validate", "plugins.hcl", "--format", "concise"];
     // A project cannot replace a plugin.
     world.file(".agents/prowess.toml", settings);
@@ -680,7 +683,25 @@ fn rules_about_missions_are_chosen_and_explained() {
     assert!(page.contains("instrutions  = \"Be brief.\""), "{page}");
 }
 
-/// Files that are made to cost time or memory have an answer in time.
+/// Runs the command of its arguments, and prints the maximum of its memory in KiB on the last line.
+const MEASURE: &str = "import resource, subprocess, sys\ncode = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\nprint(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
+
+/// Returns the exit code of `mission plan`, and the maximum of its memory in KiB.
+fn measured_plan(world: &World) -> (i32, u64) {
+    let output = std::process::Command::new("python3")
+        .args(["-c", MEASURE, env!("CARGO_BIN_EXE_prowess")])
+        .args(["mission", "plan", ".", "--json"])
+        .env("PROWESS_HOME", world.path("~"))
+        .env("HOME", world.path("~"))
+        .current_dir(world.path(""))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (code, memory) = text.trim().split_once(' ').unwrap();
+    (code.parse().unwrap(), memory.parse().unwrap())
+}
+
+/// Files that are made to cost time or memory have an answer in time, with bounded memory.
 #[test]
 fn hostile_files_are_answered_in_time() {
     let keys: String = (0..60_000).map(|at| format!("k{at} = 1\n")).collect();
@@ -694,6 +715,14 @@ fn hostile_files_are_answered_in_time() {
             "]".repeat(10)
         ),
         "agent {".repeat(50_000),
+        // Each text is four of the one before: a gigabyte in all.
+        {
+            let more = "%{for x in [1, 2, 3, 4]}".repeat(10);
+            let ends = "%{endfor}".repeat(10);
+            format!(
+                "skill \"s\" {{\n  instructions = \"i\"\n  description = \"{more}{text}{ends}\"\n}}\n"
+            )
+        },
     ] {
         let world = World::new();
         world.file("a.hcl", source);
@@ -702,5 +731,8 @@ fn hostile_files_are_answered_in_time() {
             .patience(30);
         let plan = run.run().expect(1).json();
         assert!(!findings(&plan).is_empty());
+        let (code, memory) = measured_plan(&world);
+        assert_eq!(code, 1);
+        assert!(memory < 100_000, "{memory} KiB");
     }
 }

@@ -136,6 +136,19 @@ pub(crate) fn on_terminal_with(
     typed: &[Typed<'_>],
     act: impl Fn(&str),
 ) -> String {
+    let environment = [("PROWESS_NO_PROGRESS", "1")];
+    on_terminal_env(world, columns, arguments, typed, &environment, act)
+}
+
+/// Like [`on_terminal_with`], with other environment variables.
+pub(crate) fn on_terminal_env(
+    world: &World,
+    columns: u16,
+    arguments: &[&str],
+    typed: &[Typed<'_>],
+    environment: &[(&str, &str)],
+    act: impl Fn(&str),
+) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -159,7 +172,7 @@ pub(crate) fn on_terminal_with(
         .env("HOME", world.path("~"))
         .env("PROWESS_HOME", world.path("~"))
         .env("TERM", "xterm-256color")
-        .env("PROWESS_NO_PROGRESS", "1")
+        .envs(environment.iter().copied())
         .current_dir(world.path(""))
         .args(arguments)
         .stdin(stdin)

@@ -3,7 +3,7 @@
 use prowess_hcl::{EvalScope, FunctionCall, HclProblem, Resolved, Value};
 
 use super::inputs::needs;
-use super::model::{BoundTool, Mission, ToolRef};
+use super::model::{AgentBlock, BoundTool, Mission, SkillBlock, ToolRef};
 use super::{DefinitionScope, MissionProject};
 
 /// The reason why a value cannot be filled in.
@@ -133,42 +133,50 @@ impl BoundTool {
 }
 
 impl MissionProject {
-    /// Returns the tools that the agents of a mission may use: those in their lists and in the lists
-    /// of their skills, in source order, and the tools behind bound tools.
-    pub fn tools_of_mission(&self, mission: &Mission) -> Vec<ToolRef> {
+    /// Returns the agents that a mission names or has itself, each with the skill blocks that it may
+    /// load, in source order.
+    pub(super) fn agents_of_mission(
+        &self,
+        mission: &Mission,
+    ) -> impl Iterator<Item = (&AgentBlock, Vec<&SkillBlock>)> {
         let in_tasks = mission.tasks.iter().filter_map(|task| task.agents.as_ref());
-        let named: Vec<&str> = mission
-            .agents
-            .iter()
-            .chain(in_tasks.flatten())
-            .map(|name| &**name)
-            .collect();
-        let mut found: Vec<ToolRef> = Vec::new();
-        let mut add = |tool: &ToolRef| {
-            if !found.contains(tool) {
-                found.push(tool.clone());
-            }
-        };
-        for agent in &self.agents {
-            let is_own = agent.scope == DefinitionScope::Mission(mission.name.clone());
-            if !is_own && (agent.scope != DefinitionScope::Global || !named.contains(&&*agent.name))
-            {
-                continue;
+        let named = mission.agents.iter().chain(in_tasks.flatten());
+        let named: Vec<Box<str>> = named.cloned().collect();
+        let of = mission.name.clone();
+        self.agents.iter().filter_map(move |agent| {
+            let is_own = agent.scope == DefinitionScope::Mission(of.clone());
+            if !is_own && (agent.scope != DefinitionScope::Global || !named.contains(&agent.name)) {
+                return None;
             }
             let skills = self.skills.iter().filter(|skill| {
                 let is_visible = match &skill.scope {
                     DefinitionScope::Global => true,
                     DefinitionScope::Agent(owner) => !is_own && *owner == agent.name,
                     DefinitionScope::MissionAgent {
-                        mission: of,
+                        mission,
                         agent: owner,
-                    } => is_own && *of == mission.name && *owner == agent.name,
+                    } => is_own && *mission == of && *owner == agent.name,
                     DefinitionScope::Mission(_) => false,
                 };
                 is_visible && agent.skills.contains(&skill.name)
             });
+            Some((agent, skills.collect()))
+        })
+    }
+
+    /// Returns the tools that the agents of a mission may use: those in their lists and in the lists
+    /// of their skills, in source order, and the tools behind bound tools.
+    pub fn tools_of_mission(&self, mission: &Mission) -> Vec<ToolRef> {
+        let mut found: Vec<ToolRef> = Vec::new();
+        let mut add = |tool: &ToolRef| {
+            if !found.contains(tool) {
+                found.push(tool.clone());
+            }
+        };
+        for (agent, skills) in self.agents_of_mission(mission) {
             agent.tools.iter().for_each(&mut add);
-            skills.flat_map(|skill| &skill.tools).for_each(&mut add);
+            let of_skills = skills.iter().flat_map(|skill| &skill.tools);
+            of_skills.for_each(&mut add);
         }
         for tool in &self.tools {
             let is_used = found.contains(&ToolRef::Bound(tool.name.clone()));

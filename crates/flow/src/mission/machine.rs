@@ -307,6 +307,16 @@ impl std::fmt::Display for MissionLimit {
     }
 }
 
+impl MissionLimit {
+    /// Describes an amount: tokens, or millionths of a dollar.
+    pub fn amount(self, used: u64) -> String {
+        match self {
+            Self::Tokens => format!("{used} tokens"),
+            Self::Dollars => format!("${}.{:06}", used / 1_000_000, used % 1_000_000),
+        }
+    }
+}
+
 /// The reason why a task was activated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -479,6 +489,8 @@ pub struct TaskState {
     pub spent: MissionUsage,
     /// The number of times that the whole task was started.
     pub starts: u32,
+    /// The limits that replace those of its budget, which was used up when the run was resumed.
+    pub raised: MissionBudget,
 }
 
 impl TaskState {
@@ -658,6 +670,30 @@ impl MissionState {
     pub fn budget(&self) -> MissionBudget {
         let own = self.mission().map(|mission| mission.budget.amounts());
         self.budget.or(own.unwrap_or_default())
+    }
+
+    /// Returns the budget of a task: its own, or what the run was resumed with after that was used up.
+    pub fn task_budget(&self, task: &str) -> MissionBudget {
+        let found = self.tasks().find(|(known, _)| *known.name == *task);
+        let Some((task, state)) = found else {
+            return MissionBudget::default();
+        };
+        let own = task.budget.amounts();
+        let higher =
+            |own: Option<u64>, raised: Option<u64>| own.map(|own| raised.unwrap_or(own).max(own));
+        MissionBudget {
+            tokens: higher(own.tokens, state.raised.tokens),
+            micros: higher(own.micros, state.raised.micros),
+        }
+    }
+
+    /// Returns the kind of the budget that is used up: that of the mission, or of the first task.
+    pub fn reached_limit(&self) -> Option<MissionLimit> {
+        let whole = self.budget().reached(self.spent());
+        let mut tasks = self.tasks();
+        let of_task =
+            || tasks.find_map(|(task, state)| self.task_budget(&task.name).reached(state.spent));
+        whole.or_else(of_task).map(|(limit, _)| limit)
     }
 
     /// Returns the values of the inputs.
@@ -890,6 +926,16 @@ impl MissionState {
     ) -> Result<(), MissionFault> {
         if let Some(budget) = budget {
             self.budget = budget.or(self.budget);
+            // A task whose own budget stopped it continues with the new one.
+            let used_up: Vec<bool> = self
+                .tasks()
+                .map(|(task, state)| self.task_budget(&task.name).reached(state.spent).is_some())
+                .collect();
+            for (state, is_used_up) in self.tasks.iter_mut().zip(used_up) {
+                if is_used_up {
+                    state.raised = budget.or(state.raised);
+                }
+            }
         }
         if let (Some(plan), Some(start)) = (plan, &mut self.start) {
             let Some(mission) = plan.mission(&start.mission) else {
@@ -1485,10 +1531,8 @@ impl std::fmt::Display for MissionEvent {
                     Some(task) => format!("task `{task}`"),
                     None => "the mission".to_owned(),
                 };
-                write!(
-                    formatter,
-                    "the budget of {owner} is used up: {used} {limit}"
-                )
+                let used = limit.amount(*used);
+                write!(formatter, "the budget of {owner} is used up: {used}")
             }
             Self::HandedOver { mission, run } => {
                 write!(formatter, "mission `{mission}` continues as run {run}")

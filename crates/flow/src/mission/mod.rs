@@ -21,6 +21,7 @@ mod schedule;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use prowess_diag::FileReport;
 use prowess_spec::ReadFault;
@@ -93,17 +94,20 @@ pub struct MissionSettings<'a> {
     pub is_secret: &'a dyn Fn(&str) -> bool,
     /// Returns the MCP server that replaces a plugin.
     pub plugin: &'a dyn Fn(&str) -> Option<String>,
+    /// Returns `true` if the user has an MCP server with a name.
+    pub has_server: &'a dyn Fn(&str) -> bool,
     /// Returns the names of the skills in the library. Called at most once, if needed.
     pub library: &'a dyn Fn() -> Vec<String>,
 }
 
 impl Default for MissionSettings<'_> {
-    /// Returns settings without variables, stand-ins and skills.
+    /// Returns settings without variables, stand-ins and skills. Every server exists.
     fn default() -> Self {
         Self {
             variable: &|_| None,
             is_secret: &|_| false,
             plugin: &|_| None,
+            has_server: &|_| true,
             library: &Vec::new,
         }
     }

@@ -27,7 +27,7 @@ use crate::file_reader::{AgentRule, ProjectFiles, shown};
 /// Maximum number of bytes of all files that `load` reads.
 const MAX_LOADED: usize = 8 * 1024 * 1024;
 /// Maximum number of findings of one rule per file.
-const MAX_OF_A_RULE: usize = 100;
+pub(super) const MAX_OF_A_RULE: usize = 100;
 /// Maximum length of a name, in characters.
 const MAX_NAME: usize = 64;
 
@@ -1077,6 +1077,17 @@ impl<'a> Reader<'a> {
             }
             (Some("plugins"), [plugin, tool]) => {
                 if let Some(server) = (self.settings.plugin)(plugin) {
+                    if !(self.settings.has_server)(&server) {
+                        let (plugin, server) = (shown(plugin), shown(&server));
+                        let message = format!(
+                            "the MCP server `{server}`, which replaces the plugin `{plugin}`, is not in your settings"
+                        );
+                        let help = format!(
+                            "add `[mcp.servers.{server}]` to your own settings, or name another server in `[missions.plugins]`"
+                        );
+                        self.report(file, rules::REFERENCE, span, message, help);
+                        return Vec::new();
+                    }
                     return vec![ToolRef::UserServer {
                         server: server.into(),
                         tool: (*tool).into(),
@@ -1239,7 +1250,7 @@ pub(super) fn name_of(block: &Block) -> Option<(Box<str>, Span)> {
     is_name.then(|| (name.into(), label.span))
 }
 
-fn normalised(name: &str) -> Box<str> {
+pub(super) fn normalised(name: &str) -> Box<str> {
     name.nfc().collect::<String>().into()
 }
 

@@ -87,6 +87,11 @@ pub trait Presenter: Sync {
         None
     }
 
+    /// Returns `true` if the user has an MCP server with a name.
+    fn has_server(&self, _name: &str) -> bool {
+        true
+    }
+
     /// Returns the names of the skills that agents of missions may have besides those of their files.
     fn skill_names(&self) -> Vec<String> {
         Vec::new()
@@ -402,9 +407,11 @@ impl<S: Presenter> Run<'_, S> {
     /// Calls `work` with what is known outside of mission files.
     fn with_mission_settings<T>(&self, work: impl FnOnce(&MissionSettings<'_>) -> T) -> T {
         let plugin = |name: &str| self.presenter.plugin_server(name);
+        let has_server = |name: &str| self.presenter.has_server(name);
         let library = || self.presenter.skill_names();
         work(&MissionSettings {
             plugin: &plugin,
+            has_server: &has_server,
             library: &library,
             ..MissionSettings::default()
         })

@@ -19,9 +19,9 @@ use prowess_agent::{
 };
 use prowess_diag::wording;
 use prowess_flow::mission::{
-    ChosenRoute, MISSION_VERSION, MissionBudget, MissionEnding, MissionEvent, MissionProject,
-    MissionStart, MissionState, MissionStep, MissionUnit, MissionUsage, RouteTarget, TaskEnding,
-    UnitResult,
+    ChosenRoute, MISSION_VERSION, MissionBudget, MissionEnding, MissionEvent, MissionLimit,
+    MissionProject, MissionStart, MissionState, MissionStep, MissionUnit, MissionUsage,
+    RouteTarget, TaskEnding, UnitResult,
 };
 use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore};
 use serde_json::{Map, Value};
@@ -255,7 +255,7 @@ impl Engine {
         self.drive_all(log, services, cancel).await
     }
 
-    /// Checks that the agents of a mission can run.
+    /// Checks that the agents of a mission can run, and those of the missions that its routes lead to.
     async fn check_cast(
         &self,
         plan: &MissionProject,
@@ -264,9 +264,26 @@ impl Engine {
     ) -> Result<(), RuntimeError> {
         let (engine, services) = (self.clone(), Arc::clone(services));
         let (plan, name) = (plan.clone(), name.to_owned());
-        let faults = blocking(move || match plan.mission(&name) {
-            Some(mission) => MissionCast::new(&engine, &plan, mission, &*services).faults,
-            None => vec![format!("no mission named {}", wording::tick(&name))],
+        let faults = blocking(move || {
+            let missions = plan.reachable(&name);
+            if missions.is_empty() {
+                return vec![format!("no mission named {}", wording::tick(&name))];
+            }
+            let mut faults: Vec<String> = Vec::new();
+            for mission in missions {
+                let is_first = *mission.name == *name;
+                for fault in MissionCast::new(&engine, &plan, mission, &*services).faults {
+                    let fault = if is_first {
+                        fault
+                    } else {
+                        format!("mission {}: {fault}", wording::tick(&mission.name))
+                    };
+                    if !faults.contains(&fault) {
+                        faults.push(fault);
+                    }
+                }
+            }
+            faults
         })
         .await?;
         if faults.is_empty() {
@@ -423,7 +440,7 @@ impl Engine {
         let meter = BudgetMeter::new(None, state.budget(), state.spent(), None);
         let mut tasks = BTreeMap::new();
         for (task, known) in state.tasks() {
-            let budget = task.budget.amounts();
+            let budget = state.task_budget(&task.name);
             let above = Some(Arc::clone(&meter));
             let meter = BudgetMeter::new(Some(&task.name), budget, known.spent, above);
             tasks.insert(task.name.clone(), meter);
@@ -958,7 +975,8 @@ fn unit_result(finished: FinishedRun, usage: MissionUsage, meter: &BudgetMeter) 
                     Some(task) => format!("task `{task}`"),
                     None => "the mission".to_owned(),
                 };
-                let reason = format!("the budget of {owner} is used up: {used} {kind}");
+                let used = kind.amount(*used);
+                let reason = format!("the budget of {owner} is used up: {used}");
                 result.limit = Some(reached.clone());
                 TaskEnding::Exhausted { reason }
             }
@@ -1023,7 +1041,10 @@ fn session_ending(state: &MissionState, how: &MissionEnding) -> Ending {
             message: format!("task `{task}` failed: {reason}"),
         },
         MissionEnding::Exhausted { .. } => Ending::Exhausted {
-            limit: RunLimit::Tokens,
+            limit: match state.reached_limit() {
+                Some(MissionLimit::Dollars) => RunLimit::Money,
+                Some(MissionLimit::Tokens) | None => RunLimit::Tokens,
+            },
         },
         MissionEnding::Cancelled => Ending::Cancelled,
     }

@@ -1,0 +1,513 @@
+//! The skills, tools and questions of agents in runs of missions.
+
+use serde_json::{Value, json};
+
+use crate::mission_runs::{calls, done, lines, mission, requests, run, says, script, trust};
+use crate::mission_server::{MissionServer, ServerAnswer, ServerRequest, reply};
+use crate::world::World;
+
+const A: &str = "You direct task `a`";
+const WORKER: &str = "You are agent `worker`";
+
+fn call_agent(name: &str, task: &str) -> Value {
+    let call = json!({ "name": name, "task": task });
+    calls(&[A], &["AGENT-DONE"], &[("call_agent", call)])
+}
+
+fn load(when: &[&str], unless: &[&str], name: &str) -> Value {
+    calls(when, unless, &[("load_skill", json!({ "name": name }))])
+}
+
+/// Uses a line of a script once.
+fn once(mut line: Value) -> Value {
+    line["repeat"] = false.into();
+    line
+}
+
+/// Adds attributes to the agent of [`mission`].
+fn add_to_agent(world: &World, text: &str) {
+    let file = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let text = file.replace("\"Calm.\"", &format!("\"Calm.\"\n{text}"));
+    world.file("mission.hcl", text);
+    trust(world);
+}
+
+/// Returns the results of the calls of a tool, each with whether it is an error.
+fn results(lines: &[Value], tool: &str) -> Vec<(bool, String)> {
+    let ended = lines.iter().map(|line| &line["event"]);
+    let ended = ended.filter(|event| event["event"] == "call_ended");
+    let results = ended.map(|event| &event["result"]);
+    let results = results.filter(|result| result["name"] == tool);
+    let result = |result: &Value| {
+        let is_error = result["is_error"] == true;
+        (is_error, result["text"].as_str().unwrap().to_owned())
+    };
+    results.map(result).collect()
+}
+
+/// Line 26 of missions §5: each index has the skills of its agent, by name.
+#[test]
+fn index_lists_the_skills_of_its_agent() {
+    let script = [
+        says(&["You are agent"], &[], "AGENT-DONE"),
+        calls(
+            &[A],
+            &["AGENT-DONE"],
+            &[
+                ("call_agent", json!({ "name": "worker", "task": "x" })),
+                ("call_agent", json!({ "name": "other", "task": "x" })),
+                ("call_agent", json!({ "name": "plain", "task": "x" })),
+            ],
+        ),
+        done("a"),
+    ];
+    let server = MissionServer::new(move |request| reply(&script, request));
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let text = text.replacen(
+        "agents = [agents.worker]",
+        "agents = [agents.worker, agents.other, agents.plain]",
+        1,
+    );
+    let skill = |name: &str| {
+        format!(
+            "skill \"{name}\" {{\n  description  = \"Load for {name}\"\n  instructions = \"TEXT-OF-{name}\"\n}}\n"
+        )
+    };
+    let agent = |name: &str, more: &str| {
+        format!(
+            "agent \"{name}\" {{\n  model       = models.m.small\n  personality = \"P\"\n{more}}}\n"
+        )
+    };
+    let other = agent(
+        "other",
+        &format!("skills = [skills.third]\n{}", skill("own")),
+    );
+    let all = [
+        text,
+        skill("first"),
+        skill("second"),
+        skill("third"),
+        other,
+        agent("plain", ""),
+    ];
+    world.file("mission.hcl", all.concat());
+    world.file("models.hcl", server.model(""));
+    // A skill of the user is not one of theirs.
+    world.good("~/.agents/skills/of-the-user");
+    add_to_agent(
+        &world,
+        &format!("skills = [skills.second, skills.first]\n{}", skill("mine")),
+    );
+    world.run(&["mission", "run", "x", "--json"]).expect(0);
+    let requests = server.requests();
+    let names = ["first", "second", "third", "mine", "own", "of-the-user"];
+    for (agent, expected) in [
+        ("worker", &["first", "mine", "second"][..]),
+        ("other", &["own", "third"]),
+        ("plain", &[]),
+    ] {
+        let is_it = |one: &&ServerRequest| one.text().contains(&format!("agent `{agent}`"));
+        let request = requests.iter().find(is_it).unwrap();
+        let text = request.text();
+        let mut found: Vec<(usize, &str)> = names
+            .iter()
+            .filter_map(|name| Some((text.find(&format!("Load for {name}"))?, *name)))
+            .collect();
+        found.sort_unstable();
+        let found: Vec<&str> = found.into_iter().map(|(_, name)| name).collect();
+        assert_eq!(found, expected, "{agent}: {text}");
+        assert!(!text.contains("of-the-user"), "{agent}: {text}");
+        assert!(!text.contains("TEXT-OF-"), "{agent}: {text}");
+        let has_load = request.tools().contains(&"load_skill".to_owned());
+        assert_eq!(has_load, !expected.is_empty(), "{agent}");
+    }
+}
+
+/// Line 31 of missions §5: a skill of the library, and a block with a folder.
+#[test]
+fn skills_of_the_library_and_of_folders_are_activated() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    world.file(
+        "~/.agents/skills/from-library/SKILL.md",
+        "---\nname: from-library\ndescription: Is in the library.\n---\nLIBRARY-TEXT for $ARGUMENTS\n",
+    );
+    world.file("~/.agents/skills/from-library/more.md", "MORE-TEXT\n");
+    world.file(
+        "folders/boxed/SKILL.md",
+        "---\nname: boxed\ndescription: Is in a folder.\n---\nBOXED-TEXT\n",
+    );
+    add_to_agent(
+        &world,
+        "skills = [skills[\"from-library\"]]\nskill \"boxed\" { source = \"./folders/boxed\" }",
+    );
+    let resource = json!({ "skill_name": "from-library", "resource_path": "more.md" });
+    let library = json!({ "name": "from-library", "arguments": "ada" });
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            load(&[WORKER], &["BOXED-TEXT"], "boxed"),
+            calls(&[WORKER], &["LIBRARY-TEXT"], &[("load_skill", library)]),
+            calls(
+                &[WORKER],
+                &["MORE-TEXT"],
+                &[("load_skill_resource", resource)],
+            ),
+            says(
+                &[WORKER, "LIBRARY-TEXT for ada", "MORE-TEXT", "BOXED-TEXT"],
+                &[],
+                "AGENT-DONE",
+            ),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let lines = run(&world, &model, 0);
+    let loaded = results(&lines, "load_skill");
+    assert_eq!(loaded.len(), 2, "{loaded:?}");
+    assert!(loaded.iter().all(|(is_error, _)| !is_error), "{loaded:?}");
+}
+
+/// Line 32 of missions §5.
+#[test]
+fn loading_twice_is_harmless_and_errors_are_flagged() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    add_to_agent(
+        &world,
+        "skill \"helper\" {\n  description  = \"Helps\"\n  instructions = \"HELPER-TEXT\"\n  tools        = [builtins.utils.current_time]\n}",
+    );
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            load(&[WORKER], &["HELPER-TEXT"], "helper"),
+            load(&[WORKER], &["already"], "helper"),
+            load(&[WORKER], &["Unknown skill"], "missing"),
+            says(&[WORKER], &[], "AGENT-DONE"),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let lines = run(&world, &model, 0);
+    let loaded = results(&lines, "load_skill");
+    let errors: Vec<bool> = loaded.iter().map(|(is_error, _)| *is_error).collect();
+    assert_eq!(errors, [false, false, true], "{loaded:?}");
+    // The text is in the conversation once.
+    let copies = loaded
+        .iter()
+        .filter(|(_, text)| text.contains("HELPER-TEXT"));
+    assert_eq!(copies.count(), 1, "{loaded:?}");
+    let activations = lines.iter().map(|line| &line["event"]);
+    let activations = activations.filter(|event| {
+        let loaded = event["loaded"].as_array();
+        loaded.is_some_and(|loaded| !loaded.is_empty())
+    });
+    assert_eq!(activations.count(), 1);
+    // Its tool is in all later requests, once.
+    let tools = requests(&lines, "worker:");
+    let count = |tools: &Vec<String>| tools.iter().filter(|one| *one == "current_time").count();
+    let counts: Vec<usize> = tools.iter().map(count).collect();
+    assert_eq!(counts, [0, 1, 1, 1], "{tools:?}");
+    // `why` and `stats` know it.
+    let agent = lines.iter().find(|line| {
+        let title = line["event"]["title"].as_str().unwrap_or_default();
+        line["event"]["event"] == "started" && title.starts_with("worker:")
+    });
+    let session = agent.unwrap()["session"].as_str().unwrap();
+    let why = world.run(&["why", "--session", session, "--turn", "1"]);
+    let why = why.expect(0).stdout;
+    assert!(why.contains("helper"), "{why}");
+    let why = world.run(&["why", "--session", session, "--turn", "3"]);
+    let why = why.expect(0).stdout;
+    assert!(why.contains("missing"), "{why}");
+    let stats = world.run(&["stats", "--json"]).expect(0);
+    assert!(stats.stdout.contains("helper"), "{}", stats.stdout);
+}
+
+/// Line 30 of missions §5: pruning keeps the skill and its tools.
+#[test]
+fn loaded_skill_survives_pruning() {
+    let server = MissionServer::new(|_| ServerAnswer::Page("200 OK", "PAGE ".repeat(1_000)));
+    let world = mission("task \"a\" { objective = \"a\" }");
+    add_to_agent(
+        &world,
+        "pruning {\n  prune_on = 8\n  prune_to = 4\n}\nskill \"helper\" {\n  description  = \"Helps\"\n  instructions = \"HELPER-TEXT\"\n  tools        = [builtins.http.get]\n}",
+    );
+    let mut script_lines = vec![load(&[WORKER], &["HELPER-TEXT"], "helper")];
+    for turn in 0..8 {
+        let page = json!({ "url": server.url(&format!("page{turn}")) });
+        let line = calls(&[WORKER, "HELPER-TEXT"], &[], &[("http_get", page)]);
+        script_lines.push(once(line));
+    }
+    script_lines.extend([
+        says(&[WORKER, "HELPER-TEXT"], &[], "AGENT-DONE"),
+        call_agent("worker", "x"),
+        done("a"),
+    ]);
+    let model = script(&world, "a.jsonl", &script_lines);
+    let approve = "WebFetch(domain:127.0.0.1)";
+    let run = [
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--approve",
+        approve,
+    ];
+    let lines = lines(&world.run(&run).expect(0).stdout);
+    let pruned = lines
+        .iter()
+        .filter(|line| line["event"]["event"] == "pruned");
+    assert!(pruned.count() > 0, "nothing was pruned");
+    let tools = requests(&lines, "worker:");
+    assert_eq!(tools.len(), 10, "{tools:?}");
+    for tools in &tools[1..] {
+        let count = tools.iter().filter(|tool| *tool == "http_get").count();
+        assert_eq!(count, 1, "{tools:?}");
+    }
+    let pages = results(&lines, "http_get");
+    assert_eq!(pages.len(), 8);
+    assert!(pages.iter().all(|(is_error, _)| !is_error), "{pages:?}");
+}
+
+/// Line 29 of missions §5.
+#[test]
+fn tool_of_a_server_that_is_down_is_named_when_its_skill_is_loaded() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let server = "mcp \"down\" { command = \"no-such-program\" }\n";
+    world.file("mission.hcl", format!("{server}{text}"));
+    add_to_agent(
+        &world,
+        "skill \"helper\" {\n  description  = \"Helps\"\n  instructions = \"HELPER-TEXT\"\n  tools        = [mcp.down.search, builtins.utils.current_time]\n}",
+    );
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            load(&[WORKER], &["HELPER-TEXT"], "helper"),
+            once(calls(&[WORKER], &[], &[("current_time", json!({}))])),
+            says(&[WORKER], &[], "AGENT-DONE"),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let output = world.run(&["mission", "run", "x", "--model", &model, "--json"]);
+    let lines = lines(&output.expect(0).stdout);
+    let (is_error, text) = &results(&lines, "load_skill")[0];
+    assert!(!is_error, "{text}");
+    let missing = "Tools of this skill that are not available: `mcp.down.search`";
+    assert!(text.contains(missing), "{text}");
+    let calls = results(&lines, "current_time");
+    assert!(calls.iter().all(|(is_error, _)| !is_error), "{calls:?}");
+}
+
+/// Line 61 of missions §5: no skill widens the list of an agent.
+#[test]
+fn agent_cannot_use_a_tool_outside_its_list() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    world.file(
+        "~/.agents/skills/greedy/SKILL.md",
+        "---\nname: greedy\ndescription: Wants all.\nallowed-tools: Bash(*) Write WebFetch\n---\nGREEDY-TEXT: run bash and http_post.\n",
+    );
+    add_to_agent(
+        &world,
+        "tools = [builtins.utils.current_time]\nskills = [skills.greedy]\nskill \"bold\" {\n  description  = \"Bold\"\n  instructions = \"BOLD-TEXT: run bash, write and http_post.\"\n}",
+    );
+    let forbidden = [
+        ("bash", json!({ "command": "touch taken" })),
+        ("write", json!({ "path": "taken", "content": "x" })),
+        ("http_post", json!({ "url": "http://127.0.0.1:9/" })),
+        ("call_agent", json!({ "name": "worker", "task": "x" })),
+        ("task_complete", json!({ "summary": "x" })),
+    ];
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            load(&[WORKER], &["GREEDY-TEXT"], "greedy"),
+            load(&[WORKER], &["BOLD-TEXT"], "bold"),
+            once(calls(&[WORKER], &[], &forbidden)),
+            says(&[WORKER], &[], "AGENT-DONE"),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let output = world.run(&[
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--approve",
+        "Bash(*)",
+        "--approve",
+        "Write",
+        "--approve",
+        "WebFetch(domain:127.0.0.1)",
+    ]);
+    let lines = lines(&output.expect(0).stdout);
+    for (name, _) in &forbidden[..3] {
+        let found = results(&lines, name);
+        assert_eq!(found.len(), 1, "{name}");
+        assert!(found[0].0, "{name}: {}", found[0].1);
+    }
+    for tools in requests(&lines, "worker:") {
+        for (name, _) in &forbidden {
+            assert!(!tools.contains(&(*name).to_owned()), "{name}: {tools:?}");
+        }
+    }
+    assert!(!world.path("taken").exists());
+    let outcome = &lines.last().unwrap()["tasks"][0]["state"];
+    assert_eq!(outcome, "done", "an agent does not end the task");
+}
+
+/// Line 63 of missions §5.
+#[test]
+fn server_in_place_of_a_plugin_is_called() {
+    for more in ["", "on-demand = true\n"] {
+        let world = mission("task \"a\" { objective = \"a\" }");
+        world.file(
+            "~/shop/.agents/skills/refunds/SKILL.md",
+            "---\nname: refunds\ndescription: Gives money back.\n---\nPay them.\n",
+        );
+        world.file(
+            "~/config.toml",
+            format!(
+                "[missions.plugins]\ndevin = 'shop'\n[mcp.servers.shop]\ncommand = {:?}\nargs = ['mcp']\ncwd = '{}'\nenv = {{ PROWESS_HOME = '${{HOME}}/none' }}\n{more}",
+                env!("CARGO_BIN_EXE_prowess"),
+                world.path("~/shop").display(),
+            ),
+        );
+        add_to_agent(&world, "tools = [plugins.devin.search_skills]");
+        let query = json!({ "query": "money" });
+        let model = script(
+            &world,
+            "a.jsonl",
+            &[
+                calls(
+                    &[WORKER],
+                    &["refunds"],
+                    &[("mcp__shop__search_skills", query)],
+                ),
+                says(&[WORKER], &[], "AGENT-DONE"),
+                call_agent("worker", "x"),
+                done("a"),
+            ],
+        );
+        let run = [
+            "mission",
+            "run",
+            "x",
+            "--model",
+            &model,
+            "--json",
+            "--approve",
+            "mcp__shop__search_skills",
+        ];
+        let lines = lines(&world.run(&run).expect(0).stdout);
+        let found = results(&lines, "mcp__shop__search_skills");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(!found[0].0 && found[0].1.contains("refunds"), "{found:?}");
+        // The agent has that tool of the server only.
+        let tools = requests(&lines, "worker:");
+        assert_eq!(tools[0], ["mcp__shop__search_skills"]);
+    }
+}
+
+/// A mission whose agent asks a question. Returns the script, too.
+fn asking(question: &Value, answered: &str) -> (World, String) {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    add_to_agent(&world, "tools = [builtins.human.ask]");
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            says(&[WORKER, answered], &[], "AGENT-DONE"),
+            calls(&[WORKER], &[], &[("ask_human", question.clone())]),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    (world, model)
+}
+
+/// Line 55 of missions §5.
+#[test]
+fn question_with_several_choices_continues_after_the_answer() {
+    let question =
+        json!({ "question": "Which?", "choices": ["red", "blue", "green"], "several": true });
+    let (world, model) = asking(&question, "The user chose:\n- red\n- green");
+    let waiting = run(&world, &model, 6);
+    let result = waiting.last().unwrap();
+    assert_eq!(result["outcome"], "waiting");
+    let id = result["questions"][0]["id"].as_str().unwrap();
+    let answered = world.run(&["answer", id, "1,3", "--model", &model, "--json"]);
+    let answered = lines(&answered.expect(0).stdout);
+    assert_eq!(answered.last().unwrap()["outcome"], "submitted");
+}
+
+/// Line 55 of missions §5.
+#[test]
+fn question_without_an_answer_is_told_to_the_agent() {
+    let question = json!({ "question": "Which?", "deadline_seconds": 1 });
+    let (world, model) = asking(&question, "[no answer within 1 s]");
+    let waiting = run(&world, &model, 6);
+    let id = waiting.last().unwrap()["run"].as_str().unwrap().to_owned();
+    prowess_test::wait_until("the deadline", || {
+        let listed = world.run(&["questions"]).expect(0).stdout;
+        listed.contains("no answer came within 1 s")
+    });
+    let resumed = world.run(&["mission", "resume", &id, "--model", &model, "--json"]);
+    let resumed = lines(&resumed.expect(0).stdout);
+    assert_eq!(resumed.last().unwrap()["outcome"], "submitted");
+
+    let (world, model) = asking(&question, "[no person is available to answer.");
+    let run = [
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--no-wait",
+    ];
+    let result = lines(&world.run(&run).expect(0).stdout);
+    assert_eq!(result.last().unwrap()["outcome"], "submitted");
+}
+
+/// Line 55 of missions §5: at a terminal.
+#[test]
+fn question_is_asked_at_the_terminal() {
+    let question = json!({ "question": "Which colour\u{1b}[2J?" });
+    let (world, model) = asking(&question, "The user answered:\ndeep blue");
+    let run = ["mission", "run", "x", "--model", &model];
+    let typed = [("Which colour", "deep blue\n")];
+    let environment = [("NO_COLOR", "1")];
+    let shown = crate::terminal::on_terminal_env(&world, 100, &run, &typed, &environment, |_| {});
+    assert!(shown.contains("task `a` is done"), "{shown:?}");
+    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+}
+
+/// A hanging model that is asked a second time after a resume of two processes.
+#[test]
+fn second_process_cannot_resume_a_run() {
+    let server = MissionServer::new(|_| ServerAnswer::Hold);
+    let world = mission("task \"a\" { objective = \"a\" }");
+    world.file("models.hcl", server.model(""));
+    trust(&world);
+    let running = world.command(&["mission", "run", "x", "--json"]).start();
+    let first = running.line(|line| line.contains("\"kind\":\"started\""));
+    let first: Value = serde_json::from_str(&first).unwrap();
+    let id = first["session"].as_str().unwrap().to_owned();
+    prowess_test::wait_until("a request", || server.held() == 1);
+    let second = world.run(&["mission", "resume", &id]).expect(2);
+    assert!(second.stderr.contains("in use"), "{}", second.stderr);
+    assert_eq!(server.requests().len(), 1);
+    world.run(&["mission", "cancel", &id]).expect(0);
+    running.close();
+}
