@@ -184,7 +184,7 @@ fn around(environment: &Environment) -> MissionProject {
 pub(crate) struct ReadProject {
     pub(crate) root: PathBuf,
     pub(crate) project: MissionProject,
-    reports: Vec<FileReport>,
+    pub(crate) reports: Vec<FileReport>,
 }
 
 impl ReadProject {
@@ -406,7 +406,7 @@ pub(crate) fn given_inputs(
     Ok(given)
 }
 
-fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {
+pub(crate) fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {
     let shown = wording::tick(name);
     match fault {
         InputFault::Unknown { near } => {

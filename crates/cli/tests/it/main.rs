@@ -40,6 +40,7 @@ mod list;
 mod listing;
 mod live;
 mod mcp;
+mod mcp_missions;
 mod mission_runs;
 mod mission_set;
 mod missions;

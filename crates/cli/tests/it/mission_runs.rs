@@ -10,20 +10,20 @@ use crate::world::World;
 const MODELS: &str = "model \"m\" {\n  provider = \"ollama\"\n  base_url = \"http://127.0.0.1:9\"\n  aliases  = { small = \"small\" }\n}\n";
 
 /// Writes a script for a model.
-fn script(world: &World, name: &str, lines: &[Value]) -> String {
+pub(crate) fn script(world: &World, name: &str, lines: &[Value]) -> String {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     format!("scripted:{}", world.file(name, text).display())
 }
 
 /// Trusts the mission files of the project as they are.
-fn trust(world: &World) {
+pub(crate) fn trust(world: &World) {
     let shown = world.run(&["trust", ".", "--json"]).expect(0).json()["skills"][0].clone();
     let digest = shown["digest"].as_str().unwrap();
     world.run(&["trust", ".", "--digest", digest]).expect(0);
 }
 
 /// A reply that calls a tool, for requests that contain all of `when` and none of `unless`.
-fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
+pub(crate) fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
     let calls: Vec<Value> = calls
         .iter()
         .map(|(name, input)| json!({ "name": name, "input": input }))
@@ -32,12 +32,12 @@ fn calls(when: &[&str], unless: &[&str], calls: &[(&str, Value)]) -> Value {
     json!({ "when": when, "unless": unless, "repeat": true, "calls": calls, "usage": usage })
 }
 
-fn says(when: &[&str], unless: &[&str], text: &str) -> Value {
+pub(crate) fn says(when: &[&str], unless: &[&str], text: &str) -> Value {
     let usage = json!({ "input": 10, "output": 5 });
     json!({ "when": when, "unless": unless, "repeat": true, "text": text, "usage": usage })
 }
 
-fn done(task: &str) -> Value {
+pub(crate) fn done(task: &str) -> Value {
     let when = format!("You direct task `{task}`");
     calls(
         &[&when],
@@ -50,7 +50,7 @@ fn done(task: &str) -> Value {
 }
 
 /// Returns the lines of `--json`.
-fn lines(output: &str) -> Vec<Value> {
+pub(crate) fn lines(output: &str) -> Vec<Value> {
     let lines = output.lines().filter(|line| line.starts_with('{'));
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -341,7 +341,7 @@ fn mission_is_planned_drawn_run_killed_and_resumed() {
 }
 
 /// A project with one agent and a mission with these items.
-fn mission(items: &str) -> World {
+pub(crate) fn mission(items: &str) -> World {
     let world = World::new();
     world.file("models.hcl", MODELS);
     world.file(
