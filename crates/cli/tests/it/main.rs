@@ -40,6 +40,7 @@ mod list;
 mod listing;
 mod live;
 mod mcp;
+mod mcp_missions;
 mod mission_agents;
 mod mission_limits;
 mod mission_runs;
