@@ -11,11 +11,10 @@ use prowess::mission::{
     FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
     checked_inputs, mission_outputs, mission_state,
 };
-use prowess::policy::ApprovalAnswer;
 use prowess::tools::Tool;
 use prowess::traits::{
-    ApprovalReply, ApprovalRequest, Approver, Model, OpenQuestion, QuestionQuery, SessionQuery,
-    SessionStore, SessionSummary, TextReply, TextRequest, Watcher,
+    Approver, Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary,
+    Watcher,
 };
 use prowess::{CancellationToken, MissionModels, MissionServers, mission_servers};
 use prowess_diag::{sanitize, theme, wording};
@@ -38,7 +37,7 @@ use crate::commands::mission_set;
 use crate::commands::run::{self, Lines, Silent, about, dollars, failure};
 use crate::commands::session::{find, when};
 use crate::env::Environment;
-use crate::output::{Aside, Cell, Exit, Failure, Printer, Table};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs, model_settings};
 use crate::{permissions, targets, usage_store};
 
@@ -469,10 +468,7 @@ fn drive(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     setup.wait(wait);
-    let approver: Arc<dyn Approver> = Arc::new(QuietApprover {
-        inner: Arc::clone(&setup.services.approver),
-        aside: printer.live(),
-    });
+    let approver = Arc::clone(&setup.services.approver);
     let store = setup.sessions();
     let _servers = setup.connect(None, printer)?;
     let (services, _client) = services(&how, &setup, environment, printer)?;
@@ -547,27 +543,6 @@ pub(crate) async fn execute(
         Start::Resume(id, resume, _) => engine.resume_mission(&id, *resume, services, cancel).await,
     };
     finished.map_err(|error| failure(&error))
-}
-
-/// Prompts while nothing else is written to the terminal.
-#[derive(Debug)]
-struct QuietApprover {
-    inner: Arc<dyn Approver>,
-    aside: Aside,
-}
-
-impl Approver for QuietApprover {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
-        self.aside.during_prompt(|| self.inner.ask(question))
-    }
-
-    fn reply(&self, question: &ApprovalRequest<'_>) -> ApprovalReply {
-        self.aside.during_prompt(|| self.inner.reply(question))
-    }
-
-    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
-        self.aside.during_prompt(|| self.inner.ask_text(question))
-    }
 }
 
 /// The tools and models of the missions of a project.
