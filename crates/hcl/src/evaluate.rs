@@ -1,5 +1,7 @@
 //! Evaluates expressions, within limits.
 
+use std::cell::Cell;
+
 use prowess_diag::{Span, suggest};
 
 use crate::tree::{
@@ -49,11 +51,21 @@ pub struct FunctionCall<'c> {
 
 /// Evaluates an expression. What depends on late names stays an expression in [`Value::Late`].
 pub fn evaluate(expr: &Expr, scope: &dyn EvalScope) -> Result<Value, HclProblem> {
+    evaluate_within(expr, scope, &Cell::new(usize::MAX))
+}
+
+/// Like [`evaluate`], with a number of bytes of text that several evaluations may create together.
+pub fn evaluate_within(
+    expr: &Expr,
+    scope: &dyn EvalScope,
+    left: &Cell<usize>,
+) -> Result<Value, HclProblem> {
     let mut evaluation = Evaluation {
         scope,
         locals: Vec::new(),
         steps: 0,
         text: 0,
+        left,
     };
     evaluation.eval(expr)
 }
@@ -67,6 +79,7 @@ struct Evaluation<'s> {
     locals: Vec<(Box<str>, Value)>,
     steps: u32,
     text: usize,
+    left: &'s Cell<usize>,
 }
 
 impl Evaluation<'_> {
@@ -85,6 +98,12 @@ impl Evaluation<'_> {
             let message = format!("the text is longer than {} MiB", MAX_TEXT / 1024 / 1024);
             return Err(HclProblem::new(span, message));
         }
+        let Some(left) = self.left.get().checked_sub(bytes) else {
+            let message = "all texts together are too long";
+            return Err(HclProblem::new(span, message)
+                .help("use a long text once, for example in a skill of several agents"));
+        };
+        self.left.set(left);
         Ok(())
     }
 

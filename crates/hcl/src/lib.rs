@@ -13,14 +13,18 @@ mod tree;
 mod value;
 mod write;
 
-pub use evaluate::{EvalScope, FunctionCall, MAX_STEPS, MAX_TEXT, Resolved, evaluate};
+pub use evaluate::{
+    EvalScope, FunctionCall, MAX_STEPS, MAX_TEXT, Resolved, evaluate, evaluate_within,
+};
 pub use scan::{MAX_FILE, MAX_ITEMS};
 pub use tree::{
     Attribute, BinaryOperator, Block, Expr, ExprKind, HclProblem, Item, Label, LoopParts,
     ObjectEntry, ReferenceStep, TemplatePart, Tree, UnaryOperator,
 };
 pub use value::Value;
-pub use write::{is_identifier, value_expression, write_block, write_expression, write_text};
+pub use write::{
+    is_identifier, value_expression, value_text, write_block, write_expression, write_text,
+};
 
 use prowess_diag::Span;
 

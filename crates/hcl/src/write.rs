@@ -55,6 +55,38 @@ pub fn value_expression(value: &Value) -> Expr {
     Expr::new(kind, prowess_diag::Span::default())
 }
 
+/// Returns the text of a value. What is not known yet stays an expression: `${vars.x}`.
+pub fn value_text(value: &Value) -> String {
+    fn push(parts: &[TemplatePart], out: &mut String) {
+        for part in parts {
+            match part {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Hole(expr) => {
+                    out.push_str(&format!("${{{}}}", write_expression(expr)));
+                }
+                other => {
+                    let kind = ExprKind::Template(vec![other.clone()]);
+                    let written = write_expression(&Expr::new(kind, prowess_diag::Span::default()));
+                    out.push_str(written.trim_matches('"'));
+                }
+            }
+        }
+    }
+    match value {
+        Value::Text(text) => text.to_string(),
+        Value::Null => String::new(),
+        Value::Late(expr) => match &expr.kind {
+            ExprKind::Template(parts) => {
+                let mut out = String::new();
+                push(parts, &mut out);
+                out
+            }
+            _ => format!("${{{}}}", write_expression(expr)),
+        },
+        other => write_expression(&value_expression(other)),
+    }
+}
+
 /// Returns `true` for a name that needs no quotation marks.
 pub fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

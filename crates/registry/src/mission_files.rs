@@ -17,6 +17,9 @@ const MAX_FILES: usize = 1_001;
 const MAX_ENTRIES: usize = 20_000;
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 16;
+/// Maximum number of bytes that are read to find the folder of a project. A project has at most as
+/// many.
+const MAX_SEARCHED: usize = 4 * 1024 * 1024;
 /// Maximum number of folders above the current one that are looked at.
 const MAX_PARENTS: usize = 64;
 
@@ -91,45 +94,53 @@ pub fn mission_folder(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
         .take(MAX_PARENTS)
         .take_while(is_inside)
         .collect();
+    // All files of the search together have a limit. A folder that exceeds it counts as a project,
+    // so that its reader reports what is too large.
+    let left = Cell::new(MAX_SEARCHED);
     let has_any = |(at, folder): (usize, &&Path)| {
-        has_mission_files(folder) || at == 0 && has_mission_files_below(folder)
+        has_mission_files(folder, &left)
+            || at == 0 && has_mission_files_below(folder, &left)
+            || left.get() == 0
     };
     let first = folders.iter().enumerate().position(has_any)?;
     let above = folders.iter().skip(first + 1);
-    let more = above.take_while(|folder| has_mission_files(folder)).count();
+    let more = above.take_while(|folder| has_mission_files(folder, &left));
+    let more = more.count();
     folders.get(first + more).map(|folder| (*folder).to_owned())
 }
 
 /// Returns `true` if a folder itself contains a mission file.
-fn has_mission_files(folder: &Path) -> bool {
+fn has_mission_files(folder: &Path, left: &Cell<usize>) -> bool {
     let Ok(listing) = std::fs::read_dir(folder) else {
         return false;
     };
     let is_mission = |entry: std::fs::DirEntry| {
         let path = entry.path();
-        is_hcl(&path) && is_mission(folder, &path)
+        is_hcl(&path) && is_mission(folder, &path, left)
     };
     listing.flatten().take(MAX_ENTRIES).any(is_mission)
 }
 
-fn has_mission_files_below(folder: &Path) -> bool {
+fn has_mission_files_below(folder: &Path, left: &Cell<usize>) -> bool {
     let mut paths = Vec::new();
     collect(folder, "", 0, &mut 0, &mut paths);
     paths
         .iter()
-        .any(|path| is_mission(folder, &folder.join(path)))
+        .any(|path| is_mission(folder, &folder.join(path), left))
 }
 
-fn is_mission(root: &Path, path: &Path) -> bool {
+/// Returns `true` for a mission file. Nothing is read any more once the limit is reached.
+fn is_mission(root: &Path, path: &Path, left: &Cell<usize>) -> bool {
     let inner = path.strip_prefix(root).ok().and_then(Path::to_str);
-    let left = Cell::new(MAX_BYTES);
-    let folder = ProjectFolder::open(root, &left);
-    let (Some(inner), Ok(folder)) = (inner, folder) else {
+    let (Some(inner), 1..) = (inner, left.get()) else {
         return false;
     };
-    folder
-        .read(inner)
-        .is_ok_and(|bytes| is_mission_file(&bytes))
+    let own = Cell::new(MAX_BYTES);
+    let read = ProjectFolder::open(root, &own).and_then(|folder| folder.read(inner));
+    read.is_ok_and(|bytes| {
+        left.set(left.get().saturating_sub(bytes.len()));
+        is_mission_file(&bytes)
+    })
 }
 
 fn is_hcl(path: &Path) -> bool {

@@ -81,9 +81,10 @@ impl AgentTrust {
         self.files.keys().map(String::as_str)
     }
 
-    /// Finds text in the files that is not visible to a reader.
+    /// Finds text in the files that is not visible to a reader. Fails if a file is not the one that the
+    /// digest is about.
     pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
-        hidden_text_below(&self.root, &self.path, self.files())
+        hidden_text_below(&self.root, &self.path, &self.files)
     }
 
     /// Returns `true` if the agents of the file may run.

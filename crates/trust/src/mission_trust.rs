@@ -56,9 +56,10 @@ impl MissionTrust {
         self.files.keys().map(String::as_str)
     }
 
-    /// Finds text in the files that is not visible to a reader.
+    /// Finds text in the files that is not visible to a reader. Fails if a file is not the one that the
+    /// digest is about.
     pub fn hidden_text(&self) -> Result<Vec<HiddenText>, TrustError> {
-        hidden_text_below(&self.root, &self.root, self.files())
+        hidden_text_below(&self.root, &self.root, &self.files)
     }
 
     /// Returns `true` if missions of the project may run.
@@ -70,5 +71,33 @@ impl MissionTrust {
     pub fn grant(&self, store: &TrustStore, now: u64) -> Result<(), TrustError> {
         let (kind, files) = (TrustKind::Missions, self.files.clone());
         store.grant_files(kind, &self.root, &self.digest, files, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_flow::mission::ProjectFile;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn hidden_text_is_about_the_files_of_the_digest() {
+        let world = tempfile::tempdir().unwrap();
+        let hidden = "a = \"x\u{202e}\"\n";
+        std::fs::write(world.path().join("m.hcl"), hidden).unwrap();
+        let digest = format!("sha256:{}", prowess_diag::hex(&Sha256::digest(hidden)));
+        let project = MissionProject {
+            files: vec![ProjectFile {
+                path: "m.hcl".into(),
+                digest: digest.into(),
+            }],
+            ..MissionProject::default()
+        };
+        let trust = MissionTrust::new(world.path(), &project, None).unwrap();
+        assert_eq!(trust.hidden_text().unwrap().len(), 1);
+        // Another file in its place, while the digest is shown.
+        std::fs::write(world.path().join("m.hcl"), "a = 1\n").unwrap();
+        assert!(trust.hidden_text().is_err());
     }
 }

@@ -400,9 +400,10 @@ impl TrustStore {
     pub fn revoke(&self, kind: TrustKind, skill: &Path) -> Result<bool, TrustError> {
         let path = used(skill).unwrap_or_else(|_| skill.to_owned());
         // Records of earlier versions have the name of a skill.
-        let names = [kind, TrustKind::Skill].map(|kind| self.record_path(kind, &path));
+        let earlier = (kind != TrustKind::Missions).then_some(TrustKind::Skill);
+        let kinds = std::iter::once(kind).chain(earlier);
         let mut had = false;
-        for record in names {
+        for record in kinds.map(|kind| self.record_path(kind, &path)) {
             match fs::remove_file(&record) {
                 Ok(()) => had = true,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

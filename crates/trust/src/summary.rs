@@ -1,11 +1,11 @@
 //! Summarises what trusting a skill would allow.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{hex, sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::fs::read::SKILL_FILES;
@@ -17,6 +17,7 @@ use prowess_spec::escapes::escaped_with_neighbours;
 use prowess_spec::parse;
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::yaml::YamlNode;
+use sha2::{Digest, Sha256};
 
 use crate::disguise::Disguises;
 use crate::skill_trust::rule_in_folder;
@@ -404,10 +405,12 @@ impl NetworkNames {
 }
 
 /// Finds text in files below a folder that is not visible to a reader. `path` is named in errors.
-pub(crate) fn hidden_text_below<'f>(
+/// Each file has a digest, as in a record: a file that changed since is an error, as the result would
+/// be about other files than the digest.
+pub(crate) fn hidden_text_below(
     root: &Path,
     path: &Path,
-    names: impl Iterator<Item = &'f str>,
+    files: &BTreeMap<String, String>,
 ) -> Result<Vec<HiddenText>, TrustError> {
     let failed = |source: ResourceError| TrustError::File {
         verb: "read",
@@ -416,9 +419,17 @@ pub(crate) fn hidden_text_below<'f>(
     };
     let folder = SkillFolder::open(root).map_err(failed)?;
     let mut texts = Vec::new();
-    for name in names {
+    for (name, digest) in files {
         let bytes = folder.bytes(name, prowess_flow::MAX_FILE as u64);
-        texts.push((Path::new(name), bytes.map_err(failed)?));
+        let bytes = bytes.map_err(failed)?;
+        if *digest != format!("file sha256:{}", hex(&Sha256::digest(&bytes))) {
+            return Err(TrustError::File {
+                verb: "check",
+                path: root.join(name),
+                source: std::io::Error::other("it changed while it was read"),
+            });
+        }
+        texts.push((Path::new(name.as_str()), bytes));
     }
     Ok(hidden_text(texts))
 }
@@ -429,7 +440,11 @@ pub(crate) fn hidden_text<'f>(
 ) -> Vec<HiddenText> {
     let mut notes = HiddenNotes::default();
     for (path, content) in files {
-        escaped(path, &content, &mut notes);
+        if path.extension().is_some_and(|ending| ending == "hcl") {
+            escaped_in_hcl(path, &content, &mut notes);
+        } else {
+            escaped(path, &content, &mut notes);
+        }
         find_hidden(path, &content, &mut notes);
     }
     notes.finish(Path::new("")).0
@@ -443,6 +458,35 @@ fn escaped(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
         if let Some(what) = hidden_character(c, before, after) {
             let line = parsed.text[..span.range().start].matches('\n').count() + 1;
             notes.add(path, line, what);
+        }
+    }
+}
+
+/// Collects characters that an HCL file writes as escapes: `\u202e`, `\U000e0041`.
+fn escaped_in_hcl(path: &Path, content: &[u8], notes: &mut HiddenNotes) {
+    let text = String::from_utf8_lossy(content);
+    for (number, line) in text.lines().enumerate() {
+        let mut rest = line;
+        while let Some(at) = rest.find('\\') {
+            rest = &rest[at + 1..];
+            let digits = match rest.chars().next() {
+                Some('u') => 4,
+                Some('U') => 8,
+                Some(other) => {
+                    // Also the second of two backslashes.
+                    rest = &rest[other.len_utf8()..];
+                    continue;
+                }
+                None => break,
+            };
+            let code = rest.get(1..=digits);
+            let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+            let what = code
+                .and_then(char::from_u32)
+                .and_then(|c| hidden_character(c, None, None));
+            if let Some(what) = what {
+                notes.add(path, number + 1, what);
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use prowess::validate::read_agent_file_at;
 use prowess_catalog::Scope;
 use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::{review, sanitize, theme, wording};
+use prowess_flow::mission::{MissionText, is_mission_file};
 use prowess_flow::{AgentScope, Dialect};
 use prowess_registry::{FoundAgentFile, MissionFiles, skill_path};
 use prowess_trust::{
@@ -82,67 +83,130 @@ pub(crate) fn run(
     let mut documents = Vec::new();
     let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
-        let agent_path = agent_path(typed, &library, environment);
-        let mission_path = mission_path(typed, &library, environment);
         if args.revoke {
-            let (path, kind) = if let Some(path) = agent_path {
-                (path, TrustKind::Agents)
-            } else if let Some(path) = mission_path {
-                (path, TrustKind::Missions)
-            } else {
-                let path = revoked(typed, &library, environment, printer)?;
-                let kind = match path.file_name() {
-                    Some(name) if name == MCP_FILE => TrustKind::Servers,
-                    _ if path.ends_with(CORE_AGENT_MCP_FILE) => TrustKind::Servers,
-                    _ => TrustKind::of_skill_at(&path),
-                };
-                (path, kind)
-            };
-            let in_place = store.in_place();
-            let mut had = store.revoke(kind, &path).map_err(|error| fault(&error))?;
-            if !had {
-                had = in_place
-                    .revoke(kind, &path)
-                    .map_err(|error| fault(&error))?;
-            }
-            documents.push(json!({ "path": path, "revoked": had }));
-            let shown = targets::display(&path, environment);
-            if !args.json {
-                printer.status(&if had {
-                    format!("Revoked trust in {shown}")
-                } else {
-                    format!("{shown} was not trusted")
+            for (path, kind, had) in revoke(typed, &library, &store, environment, printer)? {
+                documents.push(json!({ "path": path, "kind": kind.name(), "revoked": had }));
+                if args.json {
+                    continue;
+                }
+                let shown = targets::display(&path, environment);
+                printer.status(&match (kind, had) {
+                    (TrustKind::Missions, true) => {
+                        format!("Revoked trust in the mission files in {shown}")
+                    }
+                    (TrustKind::Missions, false) => {
+                        format!("The mission files in {shown} were not trusted")
+                    }
+                    (_, true) => format!("Revoked trust in {shown}"),
+                    (_, false) => format!("{shown} was not trusted"),
                 });
             }
             continue;
         }
-        let (subject, store) = if let Some(path) = agent_path {
-            let store = store.in_place();
-            (agent_subject(&path, &store, environment)?, store)
-        } else if let Some(path) = mission_path {
-            let store = store.in_place();
-            (mission_subject(&path, &store, global, environment)?, store)
-        } else {
-            let path = folder(typed, &library, environment, printer)?;
-            // What this project does not use is trusted where it is.
-            let store = if is_used(&path, &library) {
-                store.clone()
-            } else {
-                store.in_place()
-            };
-            let subject = skill_subject(path, &library, &store, environment)?;
-            (subject, store)
+        let subjects = subjects(typed, &library, &store, global, environment, printer)?;
+        // A digest is about one of them.
+        let is_meant = |subject: &Subject| {
+            let digest = args.digest.as_ref();
+            digest.is_none_or(|digest| is_beginning(digest, &subject.digest))
         };
-        let (document, ended) = one(&subject, typed, args, &store, environment, printer)?;
-        documents.push(document);
-        if ended != Exit::Done {
-            exit = ended;
+        let is_any_meant = subjects.iter().any(|(subject, _)| is_meant(subject));
+        for (subject, store) in &subjects {
+            if is_any_meant && !is_meant(subject) {
+                continue;
+            }
+            let (document, ended) = one(subject, typed, args, store, environment, printer)?;
+            documents.push(document);
+            if ended != Exit::Done {
+                exit = ended;
+            }
         }
     }
     if args.json {
         printer.json(&json!({ "schema": "prowess.trust/1", "skills": documents }))?;
     }
     Ok(exit)
+}
+
+/// Revokes the trust in whatever has a record for a path: a skill, an agent file, the mission files of
+/// a folder. None of them need exist any more. Returns what was revoked, or what was not trusted.
+fn revoke(
+    typed: &str,
+    library: &Library,
+    store: &TrustStore,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Vec<(PathBuf, TrustKind, bool)>, Failure> {
+    let in_place = store.in_place();
+    let revoke = |kind: TrustKind, path: &Path| {
+        let had = store.revoke(kind, path).map_err(|error| fault(&error))?;
+        let other = in_place.revoke(kind, path).map_err(|error| fault(&error))?;
+        Ok::<_, Failure>((path.to_owned(), kind, had || other))
+    };
+    let mut all = Vec::new();
+    let agent_path = agent_path(typed, library, environment);
+    if let Some(path) = &agent_path {
+        all.push(revoke(TrustKind::Agents, path)?);
+    }
+    if targets::skill_name(library, Path::new(typed)).is_none() {
+        let path = environment.current.join(typed);
+        let path = path.canonicalize().unwrap_or(path);
+        let is_project = mission_path(typed, library, environment).is_some();
+        let revoked = revoke(TrustKind::Missions, &path)?;
+        all.extend((is_project || revoked.2).then_some(revoked));
+    }
+    if agent_path.is_none() {
+        match revoked(typed, library, environment, printer) {
+            Ok(path) => {
+                let kind = match path.file_name() {
+                    Some(name) if name == MCP_FILE => TrustKind::Servers,
+                    _ if path.ends_with(CORE_AGENT_MCP_FILE) => TrustKind::Servers,
+                    _ => TrustKind::of_skill_at(&path),
+                };
+                all.push(revoke(kind, &path)?);
+            }
+            Err(failure) if all.is_empty() => return Err(failure),
+            Err(_) => {}
+        }
+    }
+    let has_any = all.iter().any(|(_, _, had)| *had);
+    all.retain(|(_, _, had)| *had == has_any);
+    Ok(all)
+}
+
+/// Returns all that can be trusted at a path, each with the store for it. A folder can be a skill and
+/// have mission files.
+fn subjects(
+    typed: &str,
+    library: &Library,
+    store: &TrustStore,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Vec<(Subject, TrustStore)>, Failure> {
+    let in_place = store.in_place();
+    let mut subjects = Vec::new();
+    let agent_path = agent_path(typed, library, environment);
+    let mission_path = mission_path(typed, library, environment);
+    let is_skill = |path: &PathBuf| path.join(main_file_in(path)).is_file();
+    if let Some(path) = &agent_path {
+        let subject = agent_subject(path, &in_place, environment)?;
+        subjects.push((subject, in_place.clone()));
+    } else if mission_path.as_ref().is_none_or(is_skill) {
+        let path = folder(typed, library, environment, printer)?;
+        // What this project does not use is trusted where it is.
+        let store = if is_used(&path, library) {
+            store.clone()
+        } else {
+            in_place.clone()
+        };
+        let subject = skill_subject(path, library, &store, environment)?;
+        subjects.push((subject, store));
+    }
+    if let Some(path) = mission_path {
+        let subject = mission_subject(&path, &in_place, global, environment)?;
+        subjects.push((subject, in_place));
+    }
+    Ok(subjects)
 }
 
 /// A skill or an agent file that can be trusted.
@@ -302,11 +366,20 @@ fn mission_path(typed: &str, library: &Library, environment: &Environment) -> Op
         return None;
     }
     let path = environment.current.join(typed).canonicalize().ok()?;
-    if !path.is_dir() || path.join(main_file_in(&path)).is_file() {
+    if !path.is_dir() {
         return None;
     }
     let files = MissionFiles::read(&path).ok()?;
-    (!files.files.is_empty()).then_some(files.root)
+    // The folder of a skill may have other `.hcl` files.
+    let is_mission = |file: &MissionText| file.bytes.as_ref().is_ok_and(|it| is_mission_file(it));
+    let is_skill = path.join(main_file_in(&path)).is_file();
+    let mut files_of_project = files.files.iter();
+    let has_any = if is_skill {
+        files_of_project.any(is_mission)
+    } else {
+        !files.files.is_empty()
+    };
+    has_any.then_some(files.root)
 }
 
 /// Returns the path of an agent file, or `None` if something else was typed. The file need not exist

@@ -4,13 +4,13 @@ use prowess_diag::{Span, wording};
 
 use super::skills::skill_folders;
 use super::{
-    At, ConvertAgent, ConvertSource, MissionSource, Output, file_name, plain_text, push_list,
-    push_text, report_blocks, report_variables, tool_name,
+    At, ConvertAgent, ConvertSource, MissionSource, Output, file_name, push_list, push_text,
+    report_blocks, report_variables, tool_name,
 };
 use crate::Dialect;
 use crate::dialects::claude_agent_pattern;
 use crate::file_reader::shown;
-use crate::mission::{AgentBlock, DefinitionScope, ModelBlock, ModelRef, ToolRef};
+use crate::mission::{AgentBlock, DefinitionScope, ModelBlock, ModelRef, ToolRef, value_text};
 use crate::model::{AgentDef, AgentName, ModelChoice};
 
 /// An agent in the form of Claude Code.
@@ -128,8 +128,8 @@ fn from_block(source: &MissionSource<'_>, agent: &AgentBlock, output: &mut Outpu
         let help = "as a file, it belongs to the project";
         output.lost(&at, message, help);
     }
-    let personality = plain_text(&agent.personality);
-    let role = agent.role.as_ref().map(plain_text);
+    let personality = value_text(&agent.personality);
+    let role = agent.role.as_ref().map(value_text);
     let has_role = role.as_ref().is_some_and(|role| !role.trim().is_empty());
     let description = role.filter(|_| has_role).unwrap_or_else(|| {
         let described = agent.description();

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, wording};
-use prowess_hcl::{Block, Expr, ExprKind, Item, TemplatePart, Tree, Value, write_expression};
+use prowess_hcl::{Block, Item, Tree};
 use prowess_spec::name;
 
 use crate::file_reader::shown;
@@ -339,38 +339,6 @@ fn file_name(text: &str) -> String {
         return format!("{name}-1");
     }
     name.to_owned()
-}
-
-/// Returns the text of a value. What is not known yet stays an expression: `${vars.x}`.
-fn plain_text(value: &Value) -> String {
-    fn push(parts: &[TemplatePart], out: &mut String) {
-        for part in parts {
-            match part {
-                TemplatePart::Text(text) => out.push_str(text),
-                TemplatePart::Hole(expr) => {
-                    out.push_str(&format!("${{{}}}", write_expression(expr)));
-                }
-                other => {
-                    let kind = ExprKind::Template(vec![other.clone()]);
-                    let written = write_expression(&Expr::new(kind, Span::default()));
-                    out.push_str(written.trim_matches('"'));
-                }
-            }
-        }
-    }
-    match value {
-        Value::Text(text) => text.to_string(),
-        Value::Null => String::new(),
-        Value::Late(expr) => match &expr.kind {
-            ExprKind::Template(parts) => {
-                let mut out = String::new();
-                push(parts, &mut out);
-                out
-            }
-            _ => format!("${{{}}}", write_expression(expr)),
-        },
-        other => write_expression(&prowess_hcl::value_expression(other)),
-    }
 }
 
 /// Returns the block whose label is at a place.

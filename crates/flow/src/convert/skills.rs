@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use prowess_diag::Span;
 
 use super::{
-    ConvertSource, MissionSource, Output, file_name, plain_text, push_list, push_text,
-    report_blocks, report_variables, tool_name,
+    ConvertSource, MissionSource, Output, file_name, push_list, push_text, report_blocks,
+    report_variables, tool_name,
 };
 use crate::file_reader::shown;
-use crate::mission::{DefinitionScope, MissionProject, SkillBlock};
+use crate::mission::{DefinitionScope, MissionProject, SkillBlock, value_text};
 
 /// The key of `metadata` for the name in Squadron.
 pub(super) const NAME_KEY: &str = "squadron-name";
@@ -138,8 +138,8 @@ fn write_skill(source: &MissionSource<'_>, skill: &SkillBlock, folder: &str, out
         let help = "its `metadata` keeps the owner, for the way back";
         output.lost(&at, message, help);
     }
-    let description = plain_text(&skill.description);
-    let body = plain_text(&skill.instructions);
+    let description = value_text(&skill.description);
+    let body = value_text(&skill.instructions);
     let mut text = String::from("---\n");
     push_text(&mut text, "name", folder);
     push_text(&mut text, "description", &description);

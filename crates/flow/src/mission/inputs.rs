@@ -1,5 +1,7 @@
 //! The inputs of a run, and texts that need them.
 
+use std::cell::Cell;
+
 use prowess_hcl::{
     EvalScope, Expr, ExprKind, FunctionCall, HclProblem, ReferenceStep, Resolved, Value,
 };
@@ -34,12 +36,22 @@ pub(super) fn fill(
     inputs: Option<&InputValues>,
     item: Option<&Value>,
 ) -> Result<Value, HclProblem> {
+    fill_within(text, inputs, item, &Cell::new(usize::MAX))
+}
+
+/// Like [`fill`], with a number of bytes of text that several calls may create together.
+fn fill_within(
+    text: &Value,
+    inputs: Option<&InputValues>,
+    item: Option<&Value>,
+    left: &Cell<usize>,
+) -> Result<Value, HclProblem> {
     let Value::Late(expr) = text else {
         return Ok(text.clone());
     };
     let inputs = inputs.map(|inputs| &inputs.object);
     let scope = FillScope { inputs, item };
-    Ok(match prowess_hcl::evaluate(expr, &scope)? {
+    Ok(match prowess_hcl::evaluate_within(expr, &scope, left)? {
         Value::Number(number) => Value::Text(number),
         Value::Bool(value) => Value::Text(value.to_string().into()),
         other => other,
@@ -144,11 +156,13 @@ impl MissionTask {
         fill(&self.objective, inputs, item)
     }
 
-    /// Returns the objective for each item of a parallel iterator. `None` if one is not known.
+    /// Returns the objective for each item of a parallel iterator. `None` if one is not known, or if
+    /// they have more bytes than are left, which several calls share.
     pub fn objectives(
         &self,
         mission: &Mission,
         inputs: Option<&InputValues>,
+        left: &Cell<usize>,
     ) -> Option<Vec<String>> {
         let iterator = self.iterator.as_ref()?;
         iterator.parallel.as_ref()?;
@@ -161,7 +175,13 @@ impl MissionTask {
             DatasetItems::Filled => return None,
         };
         let objective = |item: &Value| {
-            let text = self.objective_with(inputs, Some(item)).ok()?;
+            let text = match &self.objective {
+                Value::Text(text) => {
+                    left.set(left.get().checked_sub(text.len())?);
+                    return Some(text.to_string());
+                }
+                late => fill_within(late, inputs, Some(item), left).ok()?,
+            };
             text.as_text().map(ToOwned::to_owned)
         };
         items.iter().map(objective).collect()

@@ -44,7 +44,7 @@ pub use model::{
     ModelRef, PacketBlock, ParallelItems, ProjectFile, Route, RouteTarget, ServerBlock, SkillBlock,
     TaskIterator, ToolRef, Trigger, VariableBlock,
 };
-pub use prowess_hcl::Value;
+pub use prowess_hcl::{Value, value_text};
 pub use read::variable_name;
 pub(crate) use reader::{built_in_tool, project_path};
 pub use schedule::{Schedule, ScheduleTimes, WEEKDAYS, clock_text, parse_time, time_text};

@@ -23,7 +23,7 @@ use crate::file_reader::{ProjectFiles, shown};
 /// Maximum number of files of a project.
 const MAX_FILES: usize = 1_000;
 /// Maximum number of bytes of all files of a project.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of tokens of one result that a model receives.
 const MAX_RESULT_TOKENS: u64 = 64_000;
 /// Names of plugins that Squadron has itself.
@@ -78,7 +78,7 @@ pub(super) fn read(
         let is_many = number >= MAX_FILES || bytes.len() > left;
         if is_many {
             let message = "the project is too large: this file is not read";
-            let help = "a project has at most 1,000 `.hcl` files and 16 MiB";
+            let help = "a project has at most 1,000 `.hcl` files and 4 MiB";
             reader.report(number, rules::SYNTAX, Span::at(0), message, help);
             trees.push(Tree::default());
             if number > MAX_FILES {
@@ -132,9 +132,11 @@ pub(super) fn read(
 /// Returns the folders of packets, each with a final `/`. Files in them are not part of the project.
 fn packet_folders(files: &[&MissionText]) -> Vec<String> {
     let mut folders = Vec::new();
+    let mut left = MAX_BYTES;
     for MissionText { path, bytes } in files {
         let Ok(bytes) = bytes else { continue };
-        if mentions_packet(bytes) {
+        if mentions_packet(bytes) && bytes.len() <= left {
+            left -= bytes.len();
             let tree = prowess_hcl::parse(bytes);
             for item in &tree.items {
                 let Item::Block(block) = item else { continue };
@@ -338,19 +340,6 @@ impl Reader<'_> {
                 has_default: block.attribute("default").is_some(),
                 place: self.place(file, span),
             });
-        }
-        // Variables that are set and not declared.
-        for name in used_variables(blocks) {
-            if secrets.contains_key(&*name) {
-                continue;
-            }
-            if (self.settings.is_secret)(&name) {
-                entries.push((name.clone(), late("vars", &name)));
-                secrets.insert(name, true);
-            } else if let Some(text) = (self.settings.variable)(&name) {
-                entries.push((name.clone(), Value::Text(text.into())));
-                secrets.insert(name, false);
-            }
         }
         project.variables.sort_by(|a, b| a.name.cmp(&b.name));
         self.variables = Value::Object(entries);
@@ -975,6 +964,12 @@ impl Reader<'_> {
                 return None;
             }
         };
+        if !self.may_copy(text.len()) {
+            let message = "all texts together are too long";
+            let help = "define the skill once, outside of agents, and name it in `skills`";
+            self.report(file, rules::VALUE, span, message, help);
+            return None;
+        }
         let parsed = prowess_spec::parse(text.as_bytes());
         let description = parsed.manifest.description.as_ref();
         let description = description.map(|field| field.value.to_string());
@@ -1181,28 +1176,6 @@ impl Reader<'_> {
         }
         limits
     }
-}
-
-/// Returns the variables that occur in expressions.
-fn used_variables(blocks: &[FileBlock<'_>]) -> BTreeSet<Box<str>> {
-    fn visit(block: &Block, found: &mut BTreeSet<Box<str>>) {
-        for attribute in block.attributes() {
-            attribute.value.references(&mut |root, path, _| {
-                if let ("vars", Some(prowess_hcl::ReferenceStep::Name(name))) = (root, path.first())
-                {
-                    found.insert(name.clone());
-                }
-            });
-        }
-        for inner in block.blocks() {
-            visit(inner, found);
-        }
-    }
-    let mut found = BTreeSet::new();
-    for (_, block) in blocks {
-        visit(block, &mut found);
-    }
-    found
 }
 
 /// Returns the environment variable that sets a variable: `PROWESS_VAR_API_KEY`.

@@ -12,7 +12,7 @@ use prowess_diag::{
 use prowess_diag::{hex, suggest, wording};
 use prowess_hcl::{
     Attribute, Block, EvalScope, Expr, ExprKind, FunctionCall, HclProblem, Item, Label,
-    ReferenceStep, Resolved, Value, evaluate,
+    ReferenceStep, Resolved, Value, evaluate_within,
 };
 use prowess_spec::{PathFault, ReadFault, ResourcePath};
 use sha2::{Digest, Sha256};
@@ -26,6 +26,8 @@ use crate::file_reader::{AgentRule, ProjectFiles, shown};
 
 /// Maximum number of bytes of all files that `load` reads.
 const MAX_LOADED: usize = 8 * 1024 * 1024;
+/// Maximum number of bytes of text that all values of a project have together.
+const MAX_PROJECT_TEXT: usize = 32 * 1024 * 1024;
 /// Maximum number of findings of one rule per file.
 pub(super) const MAX_OF_A_RULE: usize = 100;
 /// Maximum length of a name, in characters.
@@ -56,7 +58,7 @@ pub(super) struct Source {
 }
 
 /// A text that was loaded, or the reason why not.
-type LoadedText = Result<Arc<str>, String>;
+pub(super) type LoadedText = Result<Arc<str>, String>;
 
 /// Names and the places where they are defined.
 pub(super) type Names = BTreeMap<Box<str>, BlockPlace>;
@@ -170,6 +172,8 @@ pub(super) struct Reader<'a> {
     loaded: RefCell<BTreeMap<Box<str>, LoadedText>>,
     pub(super) loaded_files: RefCell<Vec<ProjectFile>>,
     left: Cell<usize>,
+    /// The number of bytes of text that values may still have.
+    text_left: Cell<usize>,
     /// Plugins and servers that are used.
     pub(super) used: BTreeSet<Box<str>>,
     /// Servers that Squadron would install.
@@ -230,6 +234,7 @@ impl<'a> Reader<'a> {
             loaded: RefCell::default(),
             loaded_files: RefCell::default(),
             left: Cell::new(MAX_LOADED),
+            text_left: Cell::new(MAX_PROJECT_TEXT),
             used: BTreeSet::new(),
             server_sources: Vec::new(),
             library: None,
@@ -646,7 +651,7 @@ impl<'a> Reader<'a> {
             reader: self,
             is_path_fault: Cell::new(false),
         };
-        let value = evaluate(expr, &scope);
+        let value = evaluate_within(expr, &scope, &self.text_left);
         let is_path_fault = scope.is_path_fault.get();
         match value {
             Ok(value) => Some(value),
@@ -1194,19 +1199,29 @@ impl<'a> Reader<'a> {
         if !matches!(ending, Some("md" | "txt")) {
             return Err(format!("`load` reads `.md` and `.txt` files, not `{name}`"));
         }
-        if let Some(known) = self.loaded.borrow().get(resolved.as_str()) {
+        let loaded = self.read_text(resolved.as_str());
+        loaded.map_err(|why| format!("`{name}` {why}"))
+    }
+
+    /// Returns a text of the project, which is read once: trust covers what was read.
+    pub(super) fn read_text(&self, path: &str) -> LoadedText {
+        if let Some(known) = self.loaded.borrow().get(path) {
             return known.clone();
         }
-        let loaded = self.read_text(resolved.as_str());
-        let loaded = loaded.map_err(|why| format!("`{name}` {why}"));
-        self.loaded
-            .borrow_mut()
-            .insert(resolved.as_str().into(), loaded.clone());
+        let loaded = self.read_new_text(path);
+        self.loaded.borrow_mut().insert(path.into(), loaded.clone());
         loaded
     }
 
+    /// Takes the bytes of another copy of a text from the limit. Returns `false` if none are left.
+    pub(super) fn may_copy(&self, bytes: usize) -> bool {
+        let left = self.text_left.get().checked_sub(bytes);
+        self.text_left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     /// Reads a text of the project and records its digest.
-    pub(super) fn read_text(&self, path: &str) -> Result<Arc<str>, String> {
+    fn read_new_text(&self, path: &str) -> LoadedText {
         let bytes = self.files.read(path).map_err(|fault| match fault {
             ReadFault::Missing => "does not exist".to_owned(),
             ReadFault::NotAFile(kind) => format!("is {kind}"),

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -1162,7 +1163,9 @@ fn objectives_are_filled_for_each_item() {
     let mission = &project.missions[0];
     let task = &mission.tasks[0];
     assert_eq!(task.needs(), ["item.name"]);
-    let objectives = task.objectives(mission, None).unwrap();
+    let objectives = task
+        .objectives(mission, None, &Cell::new(usize::MAX))
+        .unwrap();
     assert_eq!(objectives, ["Do a", "Do b"]);
 }
 

@@ -1,11 +1,16 @@
 //! The JSON documents about missions.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use prowess_config::{McpServer, McpTransport};
 use prowess_diag::FileReport;
 use prowess_flow::mission::{
     AgentBlock, BlockPlace, Budget, COMMANDER_TOOLS, Dataset, DatasetItems, Field, InputValues,
     Mission, MissionProject, MissionState, MissionTask, MissionUsage, ModelRef, RouteTarget,
     Schedule, ScheduleTimes, ServerBlock, SkillBlock, TaskEnding, TaskState, ToolRef, UnitState,
-    Value as HclValue, WEEKDAYS, clock_text, json_schema, parse_time, to_json,
+    Value as HclValue, WEEKDAYS, clock_text, json_schema, parse_time, to_json, value_text,
 };
 use prowess_traits::OpenQuestion;
 use prowess_trust::{HiddenText, MissionTrust};
@@ -13,9 +18,13 @@ use serde_json::{Map, Value, json};
 
 use super::agents::findings;
 use super::permissions::{TrustSection, trust_changes, trust_word};
+use super::servers::{project_programs, server_command, server_settings};
 
 /// The number of starts that a plan lists for a schedule.
 const STARTS: usize = 4;
+/// The maximum number of bytes of the objectives of all items in a plan. Those of tasks beyond it are
+/// left out.
+const MAX_OBJECTIVES: usize = 16 * 1024 * 1024;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,11 +42,12 @@ pub struct PlanOptions<'a> {
 /// Returns the plan of a project, schema 1.
 pub fn plan(project: &MissionProject, reports: &[FileReport], options: PlanOptions<'_>) -> Value {
     let is_shown = |mission: &&Mission| options.mission.is_none_or(|name| name == &*mission.name);
+    let left = Cell::new(MAX_OBJECTIVES);
     let missions: Vec<Value> = project
         .missions
         .iter()
         .filter(is_shown)
-        .map(|one| mission(one, options))
+        .map(|one| mission(one, options, &left))
         .collect();
     let files = project.files.iter();
     let files: Vec<Value> = files
@@ -133,8 +143,8 @@ fn agent(agent: &AgentBlock) -> Value {
     })
 }
 
-fn mission(mission: &Mission, options: PlanOptions<'_>) -> Value {
-    let task = |one: &MissionTask| task(mission, one, options);
+fn mission(mission: &Mission, options: PlanOptions<'_>, left: &Cell<usize>) -> Value {
+    let task = |one: &MissionTask| task(mission, one, options, left);
     json!({
         "name": mission.name,
         "directive": mission.directive.as_ref().and_then(|text| text.as_text()),
@@ -187,10 +197,15 @@ fn dataset(dataset: &Dataset) -> Value {
     })
 }
 
-fn task(mission: &Mission, task: &MissionTask, options: PlanOptions<'_>) -> Value {
+fn task(
+    mission: &Mission,
+    task: &MissionTask,
+    options: PlanOptions<'_>,
+    left: &Cell<usize>,
+) -> Value {
     let objective = task.objective_with(options.inputs, None).ok();
     let objective = objective.as_ref().and_then(|text| text.as_text());
-    let objectives = task.objectives(mission, options.inputs);
+    let objectives = task.objectives(mission, options.inputs, left);
     let routes: Vec<Value> = task
         .routes
         .iter()
@@ -314,36 +329,80 @@ pub fn mission_trust_sections(
         let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
         tools.join(", ")
     };
-    let setting = |server: &ServerBlock, key: &str| {
-        let found = server.settings.iter().find(|(name, _)| **name == *key);
-        found.map(|(_, value)| setting_text(value))
+    let servers: Vec<McpServer> = project.servers.iter().map(shown_server).collect();
+    let texts = |programs: bool| -> Vec<String> {
+        let is_program =
+            |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
+        let some = servers.iter().filter(|one| is_program(one) == programs);
+        some.map(|one| format!("{}: {}", one.name, server_command(one)))
+            .collect()
     };
-    let programs = project.servers.iter().filter_map(|server| {
-        let command = setting(server, "command")?;
-        let args = setting(server, "args").unwrap_or_default();
-        Some(
-            format!("{}: {command} {args}", server.name)
-                .trim_end()
-                .to_owned(),
-        )
-    });
-    let addresses = project.servers.iter();
-    let addresses = addresses
-        .filter_map(|server| Some(format!("{}: {}", server.name, setting(server, "url")?)));
+    let settings = project
+        .servers
+        .iter()
+        .zip(&servers)
+        .flat_map(|(block, server)| {
+            let known = server_settings(server).into_iter();
+            let known = known.map(|line| format!("{}: {line}", server.name));
+            let others = block
+                .settings
+                .iter()
+                .filter(|(key, _)| !is_shown_setting(server, key));
+            let others = others
+                .map(|(key, value)| format!("{}: with {key} = {}", server.name, value_text(value)));
+            known.chain(others).collect::<Vec<_>>()
+        });
+    let files = project_programs(&trust.root, &servers);
     let models = project.models.iter().filter_map(|model| {
-        let url = model.base_url.as_ref().map(setting_text)?;
-        Some(format!("{}: {url}", model.name))
+        let url = model.base_url.as_ref().map(value_text)?;
+        let key = match &model.api_key {
+            Some(key @ HclValue::Late(_)) => format!(", with the key {}", value_text(key)),
+            Some(_) => ", with a key of the file".to_owned(),
+            None => String::new(),
+        };
+        Some(format!("{}: {url}{key}", model.name))
     });
-    let bound = project.tools.iter().map(|tool| {
+    let prices = project.models.iter().flat_map(|model| {
+        let prices = model.prices.iter();
+        prices.map(|(name, price)| {
+            let part =
+                |word: &str, price: Option<f64>| price.map(|price| format!("{word} ${price}"));
+            let parts = [
+                part("input", price.input),
+                part("output", price.output),
+                part("cache read", price.cache_read),
+                part("cache write", price.cache_write),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            format!("{}.{name}: {}", model.name, parts.join(", "))
+        })
+    });
+    let bound = project.tools.iter().flat_map(|tool| {
         let target = tool.implements.as_ref().map(ToString::to_string);
         let url = tool.parameters.iter().find(|(name, _)| &**name == "url");
-        let url = url.map(|(_, value)| format!(" to {}", setting_text(value)));
-        format!(
+        let url = url.map(|(_, value)| format!(" to {}", value_text(value)));
+        let first = format!(
             "{}: {}{}",
             tool.name,
             target.unwrap_or_default(),
             url.unwrap_or_default()
-        )
+        );
+        let others = tool.parameters.iter().filter(|(name, _)| &**name != "url");
+        let others = others.flat_map(|(name, value)| match value {
+            HclValue::Object(entries) => {
+                let entries = entries.iter();
+                let entries = entries.map(|(key, value)| {
+                    format!("{}: with {name}.{key} = {}", tool.name, value_text(value))
+                });
+                entries.collect::<Vec<_>>()
+            }
+            value => vec![format!(
+                "{}: with {name} = {}",
+                tool.name,
+                value_text(value)
+            )],
+        });
+        std::iter::once(first).chain(others).collect::<Vec<_>>()
     });
     let agents = project
         .agents
@@ -372,11 +431,20 @@ pub fn mission_trust_sections(
         format!("{}: {text}", mission.name)
     });
     let packets = project.packets.iter();
-    let packets = packets.map(|packet| format!("{}: {}", packet.name, packet.path));
+    let packets = packets.map(|packet| {
+        let target = link_target(&trust.root, &packet.path);
+        let target = target.map(|target| format!(" (a link to {target})"));
+        format!(
+            "{}: {}{}",
+            packet.name,
+            packet.path,
+            target.unwrap_or_default()
+        )
+    });
     let hidden = hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
-    let all: [(&'static str, Vec<String>, bool); 12] = [
+    let all: [(&'static str, Vec<String>, bool); 15] = [
         (
             "Changed since it was trusted",
             trust_changes(&trust.changes),
@@ -385,13 +453,24 @@ pub fn mission_trust_sections(
         ("Agents with these tools", agents.collect(), false),
         ("Skills that add tools", skills.collect(), false),
         ("Tools with fixed parameters", bound.collect(), false),
+        ("Starts programs outside the sandbox", texts(true), true),
+        ("Connects to servers", texts(false), true),
         (
-            "Starts programs outside the sandbox",
-            programs.collect(),
+            "Settings of these servers; ${vars.NAME} is the value of your variable",
+            settings.collect(),
             true,
         ),
-        ("Connects to servers", addresses.collect(), true),
+        (
+            "Files of these programs, which trust does not cover",
+            files,
+            true,
+        ),
         ("Sends conversations to", models.collect(), true),
+        (
+            "Prices that the files set, for a million tokens",
+            prices.collect(),
+            false,
+        ),
         ("Uses these secrets", secrets.collect(), true),
         ("Reads these folders", packets.collect(), false),
         ("Budgets of missions", budgets.collect(), false),
@@ -408,19 +487,68 @@ pub fn mission_trust_sections(
         .collect()
 }
 
-/// Describes a setting of a server or a tool. Values that are not known yet are placeholders.
-fn setting_text(value: &HclValue) -> String {
-    match value {
-        HclValue::Text(text) => text.to_string(),
-        HclValue::List(items) => {
-            let items: Vec<String> = items.iter().map(setting_text).collect();
-            items.join(" ")
+/// Returns what a block starts or connects to. What is known when it runs stays an expression, such as
+/// `${vars.token}`: everything around it is shown.
+fn shown_server(block: &ServerBlock) -> McpServer {
+    let setting = |key: &str| {
+        let found = block.settings.iter().find(|(name, _)| **name == *key);
+        found.map(|(_, value)| value)
+    };
+    let pairs = |key: &str| -> BTreeMap<String, String> {
+        match setting(key) {
+            Some(HclValue::Object(entries)) => entries
+                .iter()
+                .map(|(name, value)| (name.to_string(), value_text(value)))
+                .collect(),
+            _ => BTreeMap::new(),
         }
-        HclValue::Late(_) => "(known when it runs)".to_owned(),
-        other => to_json(other)
-            .map(|json| json.to_string())
-            .unwrap_or_default(),
+    };
+    let transport = match setting("command") {
+        Some(command) => McpTransport::Program {
+            command: value_text(command),
+            args: match setting("args") {
+                Some(HclValue::List(items)) => items.iter().map(value_text).collect(),
+                Some(other) => vec![value_text(other)],
+                None => Vec::new(),
+            },
+            env: pairs("env"),
+            cwd: None,
+        },
+        None => McpTransport::Web {
+            url: setting("url").map(value_text).unwrap_or_default(),
+            headers: pairs("headers"),
+        },
+    };
+    McpServer {
+        name: block.name.clone(),
+        agent: None,
+        transport,
+        timeout: None,
+        on_demand: false,
+        in_skills: false,
     }
+}
+
+/// Returns `true` if a setting of a block is part of the server that is shown.
+fn is_shown_setting(server: &McpServer, key: &str) -> bool {
+    match &server.transport {
+        McpTransport::Program { env, .. } => {
+            matches!(key, "command" | "args") || key == "env" && !env.is_empty()
+        }
+        McpTransport::Web { headers, .. } => {
+            key == "url" || key == "headers" && !headers.is_empty()
+        }
+    }
+}
+
+/// Returns the folder that a path in a project leads to if it is, or passes, a link.
+fn link_target(root: &Path, path: &str) -> Option<String> {
+    let root = root.canonicalize().ok()?;
+    let target = root.join(path).canonicalize().ok()?;
+    (target != root.join(path)).then(|| match target.strip_prefix(&root) {
+        Ok(inner) => inner.display().to_string(),
+        Err(_) => target.display().to_string(),
+    })
 }
 
 /// Describes the trust in a mission project.
