@@ -11,6 +11,8 @@ use prowess_spec::wildcard::like;
 const MAX_DEPTH: usize = 8;
 /// Most words of one command at which another command may start.
 const MAX_STARTS: usize = 512;
+/// Maximum number of letters of short options before an attached value.
+const MAX_LETTERS: usize = 4;
 /// Most commands that are collected for one line.
 const MAX_COMMANDS: usize = 30_000;
 
@@ -294,7 +296,8 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
             return;
         }
         let words = &words[from..];
-        if !programs::is_listed(&words[0].text) && !doubtful[from] {
+        let is_unlisted = !programs::is_listed(&words[0].text) && !doubtful[from];
+        if is_unlisted || programs::may_start_elsewhere(words.iter().map(|word| &*word.text)) {
             all.unlisted.push(all.commands.len());
             for (at, word) in words.iter().enumerate().skip(1) {
                 if !std::mem::replace(&mut searched[from + at], true) {
@@ -405,7 +408,13 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
 /// may also be plain text, so it does not make the line incomplete.
 fn possible_scripts(program: &str, text: &str, depth: usize, all: &mut Everything) {
     let value = text.split_once('=').map(|(_, value)| value);
-    let texts = [Some(text), value].into_iter().flatten();
+    // A short option, perhaps after others, with its value attached: `-c'rm x'`.
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    let letters = letters.char_indices().skip(1).take(MAX_LETTERS);
+    let attached = letters
+        .take_while(|(_, c)| *c != '-')
+        .filter_map(|(at, _)| text.get(at + 1..));
+    let texts = [Some(text), value].into_iter().flatten().chain(attached);
     for text in texts.filter(|text| is_script(text)) {
         if depth >= MAX_DEPTH || all.possible.len() >= MAX_COMMANDS {
             all.incomplete = true;

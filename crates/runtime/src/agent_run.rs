@@ -153,6 +153,7 @@ impl Engine {
         agents::restrict(&restricting, context);
         agents::restrict_tools(self, &restricting, &mut tools);
         agent_profile::confine(profile, &mut tools, context, depth);
+        agents::restrict_given(self, &restricting, &mut tools);
         Ok((tools, outside))
     }
 }

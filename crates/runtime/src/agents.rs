@@ -1,12 +1,14 @@
 //! Agents: named sets of tools and skills that a forked skill runs with.
 
 use prowess_catalog::{Audience, CatalogView, SkillGrant};
-use prowess_diag::{suggest, wording};
+use prowess_diag::{hex, suggest, wording};
 use prowess_flow::Selection;
 use prowess_policy::Verdict;
+use prowess_tools::names::ASK_HUMAN;
 use prowess_tools::{
     FoundAgent, Loaded, SkillHandle, SkillSnapshot, ToolContext, Toolset, agent_rules, decide_agent,
 };
+use sha2::{Digest, Sha256};
 
 use crate::agent_profile;
 use crate::engine::Engine;
@@ -196,8 +198,14 @@ impl Engine {
         })
     }
 
-    /// Returns the digest of the files that define an agent, if it is one of a file. Reads them.
+    /// Returns the digest of the files that define an agent, if it is one of a file, or of the
+    /// definition of an agent of a mission. Reads files.
     pub(crate) fn agent_digest(&self, name: &str) -> Option<String> {
+        let own = self.mission().and_then(|parts| parts.agents.get(name));
+        if let Some(agent) = own {
+            let definition = Sha256::digest(format!("{agent:?}"));
+            return Some(format!("sha256:{}", hex(&definition)));
+        }
         let agent = self.find_agent(name)?;
         Some(agent.file?.digest())
     }
@@ -297,6 +305,18 @@ pub(crate) fn restrict(agents: &[Agent], context: &mut ToolContext) {
     for grant in agents.iter().flat_map(|agent| &agent.grants) {
         let visibility = &mut context.settings.visibility;
         visibility.grant = grant.and(&visibility.grant, &catalog);
+    }
+}
+
+/// Removes the tool that asks people if the settings do not give it to these agents. It is added after
+/// the other tools were restricted.
+pub(crate) fn restrict_given(engine: &Engine, agents: &[Agent], tools: &mut Toolset) {
+    for listed in agents.iter().flat_map(|agent| &agent.tools) {
+        let selected = agent_profile::select_listed(engine, listed).tools;
+        let is_asker = |name: &Box<str>| **name == *ASK_HUMAN;
+        let is_given =
+            listed.iter().any(is_asker) || selected.is_none_or(|names| names.iter().any(is_asker));
+        tools.retain(|tool| tool != ASK_HUMAN || is_given);
     }
 }
 

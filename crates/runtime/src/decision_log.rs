@@ -175,12 +175,13 @@ impl DecisionLog {
     }
 
     /// Records a question about an action before it is asked, unless it was asked already. `acting` is
-    /// the digest of the skill that the session runs as.
+    /// the digest of the skill that the session runs as. An answer is for one project.
     pub(crate) fn ask(
         &self,
         request: &ApprovalRequest<'_>,
         agent: Option<&str>,
         acting: Option<&str>,
+        project: &str,
     ) -> Asking {
         let decision = request.decision;
         let rule = decision.rule.as_ref().map(rule_text);
@@ -190,6 +191,7 @@ impl DecisionLog {
             rule.as_deref(),
             request.skill,
             acting,
+            Some(project),
         ];
         // Approvals have no deadline.
         self.put(&parts, i64::MIN, request.action.is_some(), |asked| {
@@ -206,9 +208,9 @@ impl DecisionLog {
 
     /// Records a question that needs a text before it is asked, unless it was asked already. `now` is
     /// the time, in nanoseconds since 1970.
-    pub(crate) fn ask_text(&self, request: &TextRequest<'_>, now: i64) -> Asking {
+    pub(crate) fn ask_text(&self, request: &TextRequest<'_>, now: i64, project: &str) -> Asking {
         // The input of the tool is a part of the digest, so the details are in it.
-        let parts = [Some(request.what), request.skill];
+        let parts = [Some(request.what), request.skill, Some(project)];
         self.put(&parts, now, true, |asked| Question {
             what: request.what.to_owned(),
             reason: ASKS.to_owned(),

@@ -255,6 +255,7 @@ impl Session {
             agents::restrict_tools(engine, &agents, &mut tools);
             if let Some(profile) = profile {
                 subrun::confine_as(profile, &mut tools, &mut context);
+                agents::restrict_given(engine, &agents, &mut tools);
             }
         } else if let Some(profile) = profile {
             let (shared, names) = (engine.clone(), started.agents.clone());
@@ -269,6 +270,7 @@ impl Session {
             agents::restrict(&restricting, &mut context);
             agents::restrict_tools(engine, &restricting, &mut tools);
             agent_profile::confine(profile, &mut tools, &context, journal.depth);
+            agents::restrict_given(engine, &restricting, &mut tools);
         }
         SessionApprover::install(engine, &mut context, &journal.decisions);
         let stop = crate::session::make_stoppable(&mut context);

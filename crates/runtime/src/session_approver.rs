@@ -30,6 +30,8 @@ pub(crate) struct SessionApprover {
     agent: Option<Box<str>>,
     /// The digest of the skill that the session runs as.
     acting: Option<Box<str>>,
+    /// The folder of the project in which the session works.
+    project: Box<str>,
 }
 
 impl SessionApprover {
@@ -45,6 +47,7 @@ impl SessionApprover {
             unattended: settings.unattended,
             agent: is_named.then(|| settings.agent.clone()),
             acting: context.acting.as_ref().map(|skill| skill.digest().into()),
+            project: settings.paths.workspace.to_string_lossy().into(),
         });
         context.services.recorder = Some(Arc::clone(log) as _);
     }
@@ -61,7 +64,7 @@ impl Approver for SessionApprover {
             return self.inner.reply(question);
         }
         let asked = (self.agent.as_deref(), self.acting.as_deref());
-        let id = match self.log.ask(question, asked.0, asked.1) {
+        let id = match self.log.ask(question, asked.0, asked.1, &self.project) {
             Asking::Unrecorded => return self.inner.reply(question),
             Asking::Answered(answer) => return reply(answer),
             Asking::Refused | Asking::Expired { .. } => return unavailable(),
@@ -87,7 +90,7 @@ impl Approver for SessionApprover {
 
     fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
         let now = self.clock.now();
-        let (id, expires_at) = match self.log.ask_text(question, now) {
+        let (id, expires_at) = match self.log.ask_text(question, now, &self.project) {
             Asking::Unrecorded => return self.inner.ask_text(question),
             Asking::Answered(answer) => return text_reply(answer),
             Asking::Expired { id, at } => return self.expire(&id, at),

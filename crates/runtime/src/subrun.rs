@@ -250,6 +250,7 @@ async fn begin(
     let profile = combined(sub.agent.as_deref(), runs_as.as_ref());
     if let Some(profile) = &profile {
         confine_as(profile, &mut tools, &mut context);
+        agents::restrict_given(engine, agents, &mut tools);
     }
     let (effects, trusted) = (&skill.effects, skill.is_trusted());
     let by_agent = runs_as.as_ref();

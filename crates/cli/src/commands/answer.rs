@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap_complete::ArgValueCandidates;
-use prowess::agent::{RecordedAnswer, TextQuestion};
+use prowess::agent::{Event, RecordedAnswer, TextQuestion};
 use prowess::store::SystemClock;
 use prowess::traits::{
     Answer, AnswerOutcome, Clock, OpenQuestion, SessionError, SessionStore, StoredQuestion,
@@ -19,7 +19,6 @@ use crate::commands::session::{self, SessionResumeArgs, when};
 use crate::commands::{completions, mission_run};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
-use crate::permissions;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 
 /// Maximum length of a reason in bytes.
@@ -99,14 +98,14 @@ pub(crate) fn run(
             let failure = Failure::new(format!("question `{id}` needs no answer any more"));
             let failure = failure.cause(sanitize::line(&why)).exit(Exit::No);
             let is_late = asked.is_expired(answer.at);
-            let hint = format!("continue with `prowess session resume {}`", asked.root);
+            let hint = format!("continue with {}", continuation(&asked.root, &store));
             return Err(if is_late { failure.hint(hint) } else { failure });
         }
     }
     tell(args, &asked.question.what, id, &answer, printer)?;
     let root = &asked.root;
     let Some(place) = place else {
-        printer.status(&format!("Continue with `prowess session resume {root}`"));
+        printer.status(&format!("Continue with {}", continuation(root, &store)));
         return Ok(Exit::Done);
     };
     match store.take(root) {
@@ -189,21 +188,20 @@ fn how_to_answer(asked: &OpenQuestion, details: &TextQuestion) -> String {
     format!("{next}: {choices}")
 }
 
-/// Returns the project of the session, in which it continues.
+/// Returns the folder of the session's project, in which it continues.
 fn place(project: &str, environment: &Environment) -> Result<PathBuf, Failure> {
-    let project = PathBuf::from(project);
-    if project == permissions::workspace(environment) {
-        return Ok(environment.current.clone());
-    }
-    if !project.is_dir() {
-        let shown = project.display().to_string();
-        let text = format!(
-            "cannot continue the session: its project {} does not exist",
-            wording::tick(sanitize::line(&shown))
-        );
-        return Err(Failure::new(text).hint("store the answer only, with `--no-continue`"));
-    }
-    Ok(project)
+    let here = session::in_project(project, environment)
+        .map_err(|failure| failure.hint("store the answer only, with `--no-continue`"))?;
+    Ok(here.current)
+}
+
+/// Returns the command that continues a session or the run of a mission.
+fn continuation(root: &str, store: &impl SessionStore) -> String {
+    let events = store.events(root).unwrap_or_default();
+    let first = events.first().map(|first| &first.event);
+    let is_mission = matches!(first, Some(Event::Started(started)) if started.mission.is_some());
+    let kind = if is_mission { "mission" } else { "session" };
+    format!("`prowess {kind} resume {root}`")
 }
 
 fn too_late(id: &str, first: &Answer) -> Failure {

@@ -5,8 +5,8 @@ use clap_complete::ArgValueCandidates;
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
-use crate::commands::completions;
 use crate::commands::run::about;
+use crate::commands::{completions, session};
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use crate::visible_skills::warn_unusable;
@@ -47,6 +47,11 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    let here = match &args.resume {
+        Some(id) => session::place_of(id, environment, printer)?,
+        None => environment.clone(),
+    };
+    let environment = &here;
     let mut setup = Setup::open(global, environment, printer)?;
     setup.wait(&args.wait);
     warn_unusable(&setup.services.registry, environment, printer);

@@ -211,6 +211,8 @@ pub(crate) fn run(
     let hint = "pass inputs with `--input NAME=VALUE`";
     let budget = budget(args.model.limits()?);
     let request = request(&read, mission, (given, hint), budget, environment)?;
+    let here = in_folder(&read.root, environment);
+    let environment = &here;
     let setup = Setup::open(global, environment, printer)?;
     let how = Start::Run(Box::new(request));
     drive(
@@ -220,6 +222,19 @@ pub(crate) fn run(
         environment,
         printer,
     )
+}
+
+/// Returns the environment in which the missions of a folder run: that of the project to which the
+/// folder belongs, whose restrictions apply.
+fn in_folder(folder: &Path, environment: &Environment) -> Environment {
+    let there = Environment {
+        current: folder.to_owned(),
+        ..environment.clone()
+    };
+    if permissions::workspace(&there) == permissions::workspace(environment) {
+        return environment.clone();
+    }
+    there
 }
 
 /// Returns the request to run a mission of a project without errors. Fails if the inputs are not valid
@@ -334,6 +349,19 @@ pub(crate) fn resume(
         environment,
         printer,
     )?;
+    let folder = state.start().map(|start| PathBuf::from(&*start.folder));
+    let folder = folder.unwrap_or_else(|| environment.current.clone());
+    if !folder.is_dir() {
+        let shown = targets::display(&folder, environment);
+        let text = format!(
+            "cannot continue the run: its folder {} does not exist",
+            wording::tick(sanitize::line(&shown))
+        );
+        return Err(Failure::new(text));
+    }
+    let here = in_folder(&folder, environment);
+    let environment = &here;
+    let setup = Setup::open(global, environment, printer)?;
     let how = Start::Resume(id, Box::new(resume), Box::new(state));
     drive(
         how,
@@ -853,10 +881,11 @@ pub(crate) fn show(
     printer.answer(&table.render(printer.width()))?;
     for open in &open {
         let id = &open.question.id;
-        let what = wording::shorten(&sanitize::line(&open.question.what), MAX_SHOWN);
         printer.note(
-            &format!("waiting for an answer to question {id}: {what}"),
-            &format!("answer it with `prowess answer {id} ANSWER`"),
+            &format!("waiting for an answer to question {id}"),
+            &format!(
+                "see it with `prowess questions`; answer it with `prowess answer {id} ANSWER`"
+            ),
         );
     }
     let ending = state.ending().map(ToString::to_string);

@@ -1,5 +1,6 @@
 //! `prowess session`
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
@@ -11,10 +12,11 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
-use crate::commands::mission_run;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
+use crate::commands::{mission_run, questions};
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
+use crate::{permissions, targets};
 use prowess_tui::transcript::{self, TranscriptOptions};
 
 /// Arguments of `session`.
@@ -132,7 +134,11 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let setup = Setup::open(global, environment, printer)?;
+    let here = match &args.command {
+        SessionCommand::Resume(args) => place_of(&args.id, environment, printer)?,
+        _ => environment.clone(),
+    };
+    let setup = Setup::open(global, &here, printer)?;
     match &args.command {
         SessionCommand::List(args) => list(args, &setup, printer),
         SessionCommand::Show(args) => show(args, &setup, printer),
@@ -141,6 +147,53 @@ pub(crate) fn run(
         SessionCommand::Export(args) => export(args, &setup, printer),
         SessionCommand::Remove(args) => remove(args, &setup, printer),
     }
+}
+
+/// Returns the environment in which a session continues: its own project. Its approvals are about the
+/// files there, and the restrictions of that project apply.
+pub(crate) fn place_of(
+    typed: &str,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Environment, Failure> {
+    let Some(store) = questions::store(environment) else {
+        return Ok(environment.clone());
+    };
+    let id = find(&store, typed)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let project = events.iter().find_map(|stamped| match &stamped.event {
+        Event::Started(started) => Some(&started.project),
+        _ => None,
+    });
+    let Some(project) = project else {
+        return Ok(environment.clone());
+    };
+    let here = in_project(project, environment)?;
+    if here.current != environment.current {
+        let shown = targets::display(&here.current, environment);
+        printer.status(&format!("Continues in its project, {shown}"));
+    }
+    Ok(here)
+}
+
+/// Returns the environment of a project: this one if it is that of the project already.
+pub(crate) fn in_project(project: &str, environment: &Environment) -> Result<Environment, Failure> {
+    let project = PathBuf::from(project);
+    if project == permissions::workspace(environment) {
+        return Ok(environment.clone());
+    }
+    if !project.is_dir() {
+        let shown = project.display().to_string();
+        let text = format!(
+            "cannot continue the session: its project {} does not exist",
+            wording::tick(sanitize::line(&shown))
+        );
+        return Err(Failure::new(text));
+    }
+    Ok(Environment {
+        current: project,
+        ..environment.clone()
+    })
 }
 
 fn list(args: &SessionListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {

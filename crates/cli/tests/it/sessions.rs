@@ -399,7 +399,8 @@ fn empty_chat_prints_a_hint() {
     let output = world
         .run(&["chat", "--resume", "nope", "--model", "echo"])
         .expect(2);
-    let told = "error: session `nope` not found\nhint: run `prowess session list`\n";
+    let told =
+        "error: session `nope` not found\nhint: list the sessions with `prowess session list`\n";
     assert!(output.stderr.ends_with(told), "{}", output.stderr);
 }
 

@@ -586,8 +586,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("aws gcloud az gsutil doctl heroku flyctl fly vercel netlify wrangler \
-                     firebase supabase linode-cli oci ibmcloud"),
+        names: list(CLOUDS),
         options: &[
             opt("--endpoint-url: --profile: --no-verify-ssl --ca-bundle: --account: --configuration: \
                  --impersonate-service-account: --access-token-file: --cli-input-json: \
@@ -604,6 +603,10 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
 ];
+
+/// The programs of clouds.
+pub(super) const CLOUDS: &str = "aws gcloud az gsutil doctl heroku flyctl fly vercel netlify wrangler \
+                                 firebase supabase linode-cli oci ibmcloud";
 
 /// A word that begins with a verb that does not only look.
 fn changes(word: &str) -> bool {

@@ -301,6 +301,22 @@ pub fn starts_programs(program: &str) -> bool {
     })
 }
 
+/// Returns `true` if a program of a cloud may start any command that its words name, on another
+/// machine: `gcloud compute ssh h -- rm x`.
+pub fn may_start_elsewhere<'w>(words: impl IntoIterator<Item = &'w str>) -> bool {
+    const STARTING: &str = "ssh run exec shell console run-command invoke start-session \
+                            send-command execute-command ps:exec ps:ssh run:detached run:inside \
+                            cloud-shell connect job jobs";
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_default();
+    let is_cloud = find(program).is_some_and(|(name, _)| engine::listed(builders::CLOUDS, name));
+    is_cloud
+        && words.any(|word| {
+            let word = word.split('=').next().unwrap_or_default();
+            engine::listed(STARTING, word) || matches!(word, "--command" | "-C" | "--scripts")
+        })
+}
+
 /// Returns `true` if a program is named by a process or an open file, so that it may be any program:
 /// `/proc/self/exe`, `/dev/fd/3`.
 pub fn is_process(program: &str) -> bool {
