@@ -187,6 +187,22 @@ impl SecretValues {
         text
     }
 
+    /// Returns `true` if the name of a tool contains a secret, also one whose other characters became
+    /// `_`.
+    pub(crate) fn reveals_name(&self, name: &str) -> bool {
+        let plain = |text: &str| -> String {
+            let is_kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            let kept = |c: char| if is_kept(c) { c } else { '_' };
+            text.chars().map(kept).collect()
+        };
+        let name = plain(name);
+        self.redact(name.as_str()) != name
+            || self.values.iter().any(|secret| {
+                let value = plain(&secret.value);
+                value.len() >= MIN_SECRET && name.contains(&value)
+            })
+    }
+
     /// Replaces secrets in a result by `${NAME}`.
     #[must_use]
     pub fn redact_value(&self, value: &Value) -> Value {

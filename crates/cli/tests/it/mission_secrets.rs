@@ -11,7 +11,7 @@ use crate::world::World;
 const CANARY: &str = "canary-8f41-never-printed";
 
 /// Returns the files below a folder that contain a text.
-fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
+pub(crate) fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         let kind = entry.file_type().unwrap();

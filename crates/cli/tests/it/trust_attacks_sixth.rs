@@ -2,8 +2,11 @@
 //! each test.
 
 use prowess_test::Opens;
+use serde_json::json;
 
-use crate::mission_runs::{MODELS, done, script, trust};
+use crate::mission_runs::{MODELS, calls, done, says, script, trust};
+use crate::mission_secrets::files_with;
+use crate::mission_server::{MissionServer, reply};
 use crate::world::World;
 
 /// Returns a project with an agent and a mission, whose other blocks and tools are given.
@@ -14,10 +17,14 @@ fn project(blocks: &str, agent: &str) -> World {
 }
 
 fn write(world: &World, blocks: &str, agent: &str) {
+    write_with(world, MODELS, blocks, agent);
+}
+
+fn write_with(world: &World, models: &str, blocks: &str, agent: &str) {
     world.file(
         "m.hcl",
         format!(
-            "{MODELS}{blocks}\nagent \"worker\" {{\n  model = models.m.small\n  personality = \"Calm.\"\n{agent}\n}}\nmission \"x\" {{\n  commander {{ model = models.m.small }}\n  agents = [agents.worker]\n  task \"a\" {{ objective = \"o\" }}\n}}\n"
+            "{models}{blocks}\nagent \"worker\" {{\n  model = models.m.small\n  personality = \"Calm.\"\n{agent}\n}}\nmission \"x\" {{\n  commander {{ model = models.m.small }}\n  agents = [agents.worker]\n  task \"a\" {{ objective = \"o\" }}\n}}\n"
         ),
     );
 }
@@ -308,4 +315,132 @@ fn summary_shows_where_linked_packets_lead() {
         section(&world, "Reads these folders"),
         ["p: docs (a link to private)"]
     );
+}
+
+/// A server that repeats its variable in the name, the description and the schema of its tools.
+const REVEALING: &str = r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}\n' "$id" ;;
+    *'"method":"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","description":"desc has %s","inputSchema":{"type":"object","properties":{"a":{"type":"string","description":"schema %s"}}}},{"name":"t_%s","inputSchema":{"type":"object"}}]}}\n' "$id" "$TOK" "$TOK" "$TOK" ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id" ;;
+  esac
+done
+"#;
+
+/// M6: secrets that a server repeated in its tools reached models and records.
+#[test]
+fn secrets_in_the_tools_of_servers_are_redacted() {
+    let canary = "TOKENVALUE5555";
+    let lines = [
+        says(&["You are agent `worker`"], &[], "WORKER-DONE"),
+        calls(
+            &["You direct task `a`"],
+            &["WORKER-DONE"],
+            &[("call_agent", json!({ "name": "worker", "task": "t" }))],
+        ),
+        done("a"),
+    ];
+    let server = MissionServer::new(move |request| reply(&lines, request));
+    let world = World::new();
+    world.file("server.sh", REVEALING);
+    let blocks = "variable \"tok\" { secret = true }\nmcp \"s\" {\n  command = \"sh\"\n  args = [\"server.sh\"]\n  env = { TOK = vars.tok }\n}\n";
+    let models = server.model("");
+    write_with(&world, &models, blocks, "  tools = [mcp.s.all]\n");
+    let set = world.command(&["mission", "set", "tok"]);
+    set.stdin(canary).run().expect(0);
+    trust(&world);
+    let run = world.run(&["mission", "run", "x", "--json"]).expect(0);
+    let sent: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|one| one.body.clone())
+        .collect();
+    let has_tool = |body: &String| body.contains("desc has ${vars.tok}");
+    assert!(sent.iter().any(has_tool), "{}", run.snapshot());
+    for text in sent.iter().chain([&run.stdout, &run.stderr]) {
+        assert!(!text.contains(canary), "{text}");
+    }
+    let id = crate::mission_runs::lines(&run.stdout)[0]["session"].clone();
+    let shown = world.run(&["session", "export", id.as_str().unwrap()]);
+    assert!(!shown.stdout.contains(canary));
+    let mut found = Vec::new();
+    files_with(&world.path("~/data"), canary, &mut found);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// L3: `mission show` shortened the action of a question.
+#[test]
+fn questions_of_a_run_are_shown_in_full() {
+    let world = project("", "  tools = [builtins.http.get]\n");
+    trust(&world);
+    let url = format!("https://example.com/{}/end", "x".repeat(400));
+    let lines = [
+        calls(
+            &["You are agent `worker`"],
+            &[],
+            &[("http_get", json!({ "url": url }))],
+        ),
+        calls(
+            &["You direct task `a`"],
+            &[],
+            &[("call_agent", json!({ "name": "worker", "task": "t" }))],
+        ),
+    ];
+    let model = script(&world, "~/s.jsonl", &lines);
+    let run = world.run(&["mission", "run", "x", "--model", &model, "--json"]);
+    let run = crate::mission_runs::lines(&run.expect(6).stdout);
+    let id = run.last().unwrap()["run"].as_str().unwrap().to_owned();
+    let shown = world.run(&["mission", "show", &id]).expect(0).stderr;
+    assert!(shown.contains("see it with `prowess questions`"), "{shown}");
+    assert!(!shown.contains("example.com"), "{shown}");
+    assert!(world.run(&["questions"]).expect(0).stdout.contains("/end"));
+    // The hint is a command that works for missions.
+    let question = run.last().unwrap()["questions"][0]["id"].clone();
+    let question = question.as_str().unwrap();
+    let answered = world
+        .run(&["answer", question, "no", "--no-continue"])
+        .expect(0);
+    let hint = format!("`prowess mission resume {id}`");
+    assert!(answered.stderr.contains(&hint), "{}", answered.stderr);
+}
+
+/// L4: plain text of a mission became commands without a finding.
+#[test]
+fn converted_texts_that_become_commands_are_reported() {
+    let agent = "  skill \"plain\" {\n    description  = \"d\"\n    instructions = \"Run !`id` for $1\"\n  }\n";
+    let world = project("", agent);
+    let found = world.run(&["convert", ".", "--to", "skills", "--check"]);
+    let found = found.snapshot();
+    assert!(found.contains("commands run"), "{found}");
+}
+
+/// L7: a bound tool took the name of a tool that sessions of missions have.
+#[test]
+fn bound_tools_do_not_take_the_names_of_others() {
+    let names = ["file_read", "task_complete", "submit_output", "list_team"];
+    let tool = |name: &&str| {
+        format!(
+            "tool \"{name}\" {{\n  implements = builtins.http.get\n  url = \"https://example.com/\"\n}}\n"
+        )
+    };
+    let blocks: String = names.iter().map(tool).collect();
+    let used = names.map(|name| format!("tools.{name}")).join(", ");
+    let world = project(&blocks, &format!("  tools = [{used}]\n"));
+    trust(&world);
+    let lines = [
+        says(&["You are agent `worker`"], &[], "WORKER-DONE"),
+        calls(
+            &["You direct task `a`"],
+            &["WORKER-DONE"],
+            &[("call_agent", json!({ "name": "worker", "task": "t" }))],
+        ),
+        done("a"),
+    ];
+    let model = script(&world, "~/s.jsonl", &lines);
+    let lines = crate::mission_runs::run(&world, &model, 0);
+    let tools = crate::mission_runs::requests(&lines, "worker").concat();
+    for name in names {
+        assert!(tools.contains(&format!("{name}_2")), "{name}: {tools:?}");
+    }
 }

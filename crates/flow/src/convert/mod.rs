@@ -26,6 +26,8 @@ pub const LOST: &str = "convert-lost";
 const MAX_FINDINGS: usize = 1_000;
 /// Maximum length of the name of a file or a folder, in bytes.
 const MAX_FILE_NAME: usize = 200;
+/// What is filled in when a skill is loaded, and has no meaning in the text of a mission.
+const HOLES: [&str; 4] = ["$ARGUMENTS", "${CLAUDE_", "${PROWESS_", "!`"];
 /// Names that Windows reserves.
 const RESERVED: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use prowess_diag::Span;
 
 use super::{
-    ConvertSource, MissionSource, Output, file_name, push_list, push_text, report_blocks,
+    ConvertSource, HOLES, MissionSource, Output, file_name, push_list, push_text, report_blocks,
     report_variables, tool_name,
 };
 use crate::file_reader::shown;
@@ -172,6 +172,24 @@ fn write_skill(source: &MissionSource<'_>, skill: &SkillBlock, folder: &str, out
     }
     text.push_str("---\n");
     text.push_str(&body);
+    let mut dollars = body.match_indices('$');
+    let is_number = |(at, _): (usize, &str)| {
+        let next = body[at + 1..].chars().next();
+        next.is_some_and(|c| c.is_ascii_digit())
+    };
+    let hole = HOLES.iter().copied().find(|hole| body.contains(hole));
+    // The text of a folder has these already.
+    if let Some(hole) = hole
+        .or_else(|| dollars.any(is_number).then_some("$1"))
+        .filter(|_| skill.folder.is_none())
+    {
+        let message = format!(
+            "`{hole}` in the text of `{}` is plain text; in a skill it is replaced when the skill is loaded, and commands run",
+            shown(&skill.name)
+        );
+        let help = "change the text, or trust the skill only after you have read it";
+        output.lost(&at, message, help);
+    }
     if let Some(source_folder) = &skill.folder {
         let message = format!(
             "only the description and the text of `{}` are written",

@@ -10,7 +10,7 @@ use prowess_hcl::{
 
 use super::agents_md::{report_definition, report_file};
 use super::skills::{AGENT_KEY, MISSION_KEY, NAME_KEY, report_other_files};
-use super::{At, ConvertSource, MissionSource, Output, SkillText, file_name};
+use super::{At, ConvertSource, HOLES, MissionSource, Output, SkillText, file_name};
 use crate::MAX_FILE;
 use crate::file_reader::shown;
 use crate::mission::{built_in_tool, project_path};
@@ -528,8 +528,7 @@ impl Writer {
             }
         }
         report_other_files(skill, output);
-        let holes = ["$ARGUMENTS", "${CLAUDE_", "${PROWESS_", "!`"];
-        if let Some(hole) = holes.iter().find(|hole| body.contains(**hole)) {
+        if let Some(hole) = HOLES.iter().find(|hole| body.contains(**hole)) {
             let message = format!("`{hole}` in the text has no meaning in Squadron");
             let help = "it stays as it is: write what it stands for";
             let start = body.find(hole).unwrap_or(0) + parsed.body.start as usize;

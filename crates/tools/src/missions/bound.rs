@@ -25,16 +25,17 @@ impl Tool for SecretTool {
         self.inner.name()
     }
 
+    // A server may repeat the secrets that it was started with.
     fn description(&self, context: &ToolContext) -> String {
-        self.inner.description(context)
+        self.secrets.redact(self.inner.description(context))
     }
 
     fn input_schema(&self) -> Value {
-        self.inner.input_schema()
+        self.secrets.redact_value(&self.inner.input_schema())
     }
 
     fn output_schema(&self) -> Value {
-        self.inner.output_schema()
+        self.secrets.redact_value(&self.inner.output_schema())
     }
 
     fn is_read_only(&self, context: &ToolContext) -> bool {
@@ -70,7 +71,12 @@ impl Tool for SecretTool {
     }
 
     fn schema(&self) -> Result<Schema, SchemaFault> {
-        self.inner.schema()
+        let (own, given) = (self.input_schema(), self.inner.input_schema());
+        if own == given {
+            return self.inner.schema();
+        }
+        // The messages of the schema are for models too.
+        Schema::new(&own)
     }
 }
 

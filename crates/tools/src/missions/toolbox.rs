@@ -172,6 +172,12 @@ impl MissionTools {
             }
             ToolRef::Bound(name) => return Err(format!("unknown tool `{name}`")),
         };
+        // A name cannot be redacted: a model calls the tool by it.
+        let is_revealing = |tool: &Arc<dyn Tool>| self.secrets.reveals_name(tool.name());
+        let (hidden, tools): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_revealing);
+        if tools.is_empty() && !hidden.is_empty() {
+            return Err("the name of the tool contains a secret".to_owned());
+        }
         let secret = |inner: Arc<dyn Tool>| {
             let secrets = Arc::clone(&self.secrets);
             Arc::new(SecretTool { inner, secrets }) as Arc<dyn Tool>
@@ -327,8 +333,17 @@ const RESERVED: &[&str] = &[
     "call_agent",
     "current_time",
     "dataset_count",
+    "dataset_next",
     "dataset_sample",
     "dataset_set",
+    "file_delete",
+    "file_list",
+    "file_read",
+    "file_write",
     "human_ask",
+    "list_team",
     "sleep",
+    "spawn_agent",
+    "submit_output",
+    "task_complete",
 ];
