@@ -364,6 +364,19 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
     ".overcommit.yml",
+    ".git-hooks/",
+    ".lefthook/",
+    ".lefthook-local/",
+    "captainhook.json",
+    "grumphp.yml",
+    "grumphp.yaml",
+    "hk.pkl",
+    "prek.toml",
+    ".rusty-hook.toml",
+    ".huskyrc",
+    ".huskyrc.js",
+    ".huskyrc.json",
+    ".lfsconfig",
     "lefthook.yml",
     "lefthook.yaml",
     "lefthook.toml",
@@ -387,7 +400,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".hg/",
     ".jj/",
     ".sl/",
+    "_darcs/",
     ".github/workflows/",
+    ".gitlab-ci.yml",
+    ".circleci/",
     // Agents.
     ".agents/",
     ".prowess/",
@@ -413,6 +429,18 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".augment/",
     ".crush/",
     ".copilot/",
+    ".grok/",
+    ".vibe/",
+    ".iflow/",
+    ".qoder/",
+    ".codebuddy/",
+    ".zencoder/",
+    ".amp/",
+    ".pi/",
+    ".roomodes",
+    ".roorules",
+    ".kilocodemodes",
+    "gptme.toml",
     ".rules",
     ".github/chatmodes/",
     ".github/instructions/",
@@ -431,6 +459,7 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".crush.json",
     "crush.json",
     ".aider.conf.yml",
+    "AGENT.md",
     "AGENTS.md",
     "AGENTS.override.md",
     "CLAUDE.md",
@@ -455,10 +484,13 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".helix/",
     ".vim/",
     ".bsp/",
+    ".luarc.json",
+    ".lazygit.yml",
     "rust-analyzer.toml",
     ".rust-analyzer.toml",
     // Shells and what they start.
     ".envrc",
+    ".envrc.local",
     ".direnv/",
     ".mise.toml",
     ".mise.local.toml",
@@ -472,6 +504,17 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".tool-versions",
     ".autoenv.zsh",
     ".rvmrc",
+    // What interpreters and debuggers execute when they start in the folder.
+    ".Rprofile",
+    ".irbrc",
+    ".pryrc",
+    ".iex.exs",
+    ".ghci",
+    ".ocamlinit",
+    ".octaverc",
+    ".pdbrc",
+    ".byebugrc",
+    ".perldb",
     // Build tools and package managers.
     ".cargo/",
     "rust-toolchain",
@@ -482,6 +525,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".yarn/",
     ".pnpmfile.cjs",
     ".bazelrc",
+    ".bazeliskrc",
+    ".buckconfig",
+    ".bundle/",
+    "bunfig.toml",
     ".mvn/",
 ];
 
@@ -589,6 +636,75 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     "Library/LaunchAgents/",
 ];
 
+/// Paths of the system that shells, git, schedulers and services execute. A link in them can lead to a
+/// project.
+const EXECUTED_BY_SYSTEM: &[&str] = &[
+    "/etc/profile",
+    "/etc/profile.d",
+    "/etc/bash.bashrc",
+    "/etc/bashrc",
+    "/etc/bash_completion.d",
+    "/etc/zsh",
+    "/etc/zshenv",
+    "/etc/zshrc",
+    "/etc/fish",
+    "/etc/gitconfig",
+    "/etc/crontab",
+    "/etc/cron.d",
+    "/etc/cron.hourly",
+    "/etc/cron.daily",
+    "/etc/cron.weekly",
+    "/etc/cron.monthly",
+    "/etc/init.d",
+    "/etc/rc.local",
+    "/etc/systemd",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ld.so.preload",
+    "/etc/udev",
+    "/etc/xdg",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/usr/local/lib/systemd",
+    "/var/spool/cron",
+];
+
+/// Returns `true` if a path belongs to what shells, git, schedulers and services of the system execute.
+pub fn is_executed_by_system(path: &Path) -> bool {
+    let mut executed = EXECUTED_BY_SYSTEM.iter();
+    executed.any(|executed| path.starts_with(executed))
+}
+
+/// Returns `true` if a folder contains `path` or is `path`, in any spelling.
+pub fn within_in_any_spelling(path: &Path, folder: &Path) -> bool {
+    path.starts_with(folder) || plain_spelling(path).starts_with(plain_spelling(folder))
+}
+
+/// Returns the one spelling of a path that all its spellings have in common.
+///
+/// A file system can ignore the case of letters, characters that are not visible, and dots and blanks
+/// at the end of a name. A project that is on another one today can be copied to it.
+pub fn plain_spelling(path: &Path) -> PathBuf {
+    let parts = path.iter().map(|part| match part.to_str() {
+        Some(name) => spelling(name).into(),
+        None => part.to_owned(),
+    });
+    parts.collect()
+}
+
+/// Returns the letters of a name that every file system compares.
+fn spelling(name: &str) -> String {
+    let is_seen = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}');
+    let seen = name.chars().filter(is_seen);
+    // Upper case first: some letters, such as the long s, have no other lower case.
+    let letters = seen.flat_map(char::to_uppercase);
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    match letters.trim_end_matches(['.', ' ']) {
+        "" => letters,
+        trimmed => trimmed.to_owned(),
+    }
+}
+
 /// Returns `true` if a path has, in any folder, one of the names that decide what runs later. For
 /// places outside the project: any folder there may be a project, or a home folder. `home` is the
 /// home folder of the user, where every name that begins with a dot counts.
@@ -603,10 +719,8 @@ pub fn runs_later(path: &Path, home: &Path) -> bool {
         wanted.all(|name| {
             let given = given.next();
             given.is_some_and(|given| match name.strip_prefix('*') {
-                Some(end) => given
-                    .to_ascii_lowercase()
-                    .ends_with(&end.to_ascii_lowercase()),
-                None => given.eq_ignore_ascii_case(name),
+                Some(end) => spelling(given).ends_with(&spelling(end)),
+                None => spelling(given) == spelling(name),
             })
         })
     };
@@ -813,6 +927,30 @@ mod tests {
             assert_eq!(found, expected, "{path}");
         }
         assert!(!runs_later(Path::new("/a/.x"), Path::new("")));
+    }
+
+    #[test]
+    fn other_spellings_of_a_path_are_the_same_path() {
+        for (path, folder, expected) in [
+            ("/w/.git/config", "/w/.git", true),
+            ("/w/.GIT/config", "/w/.git", true),
+            ("/w/.vscode", "/w/.VSCode", true),
+            // The sign for kelvin and the long s.
+            ("/w/\u{212a}eys/x", "/w/keys", true),
+            ("/w/.v\u{17f}code/x", "/w/.vscode", true),
+            ("/w/.g\u{200c}it/x", "/w/.git", true),
+            ("/w/.git./x", "/w/.git", true),
+            ("/w/.git ", "/w/.git", true),
+            ("/w/.gitx", "/w/.git", false),
+            ("/w/...", "/w/.", true),
+            ("/w/a", "/w/...", false),
+            ("/w", "/w/.git", false),
+            ("/x/.git", "/w/.git", false),
+        ] {
+            let found = within_in_any_spelling(Path::new(path), Path::new(folder));
+            assert_eq!(found, expected, "{path} in {folder}");
+        }
+        assert!(runs_later(Path::new("/s/.v\u{17f}code/x"), Path::new("/h")));
     }
 
     fn git(words: &[&str], edits: bool) -> GitAccess {

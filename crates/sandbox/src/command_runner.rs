@@ -82,6 +82,7 @@ fn is_for_model(note: &Note) -> bool {
         | Note::IndexRestored { .. }
         | Note::IndexNotRestored { .. }
         | Note::Added { .. }
+        | Note::LinkedOut { .. }
         | Note::Replaced { .. } => true,
         Note::VariableRefused { .. }
         | Note::PathFolderLeftOut { .. }
@@ -94,6 +95,7 @@ fn is_for_model(note: &Note) -> bool {
         | Note::SharedProc
         | Note::ProcessesUnlimited
         | Note::Survivors(_)
+        | Note::ScratchLeft { .. }
         | Note::Unchecked => false,
     }
 }

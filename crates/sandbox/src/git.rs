@@ -332,6 +332,7 @@ impl Git {
         let tracked = Tracked {
             trees: &trees,
             inside: (!opened.is_own).then_some(writable),
+            linked_since: None,
         };
         let tracked = Some(tracked).filter(|_| opened.is_own || is_inspected);
         let places = match git_index::places(&own, hash.into(), tracked) {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::bounded_read::bounded_read;
@@ -21,6 +22,7 @@ const MAX_PLACES: usize = 10_000;
 const MODE_TYPE: u32 = 0o170_000;
 const MODE_GITLINK: u32 = 0o160_000;
 const MODE_FOLDER: u32 = 0o040_000;
+const MODE_FILE: u32 = 0o100_000;
 
 /// The part of the flags that is the length of a name.
 const NAME_MASK: usize = 0xfff;
@@ -34,8 +36,12 @@ pub(crate) struct Places {
     pub(crate) sparse: BTreeSet<PathBuf>,
     /// Tracked files that are repositories now. Git would enter them as submodules.
     pub(crate) replaced: Vec<PathBuf>,
+    /// Tracked files and their folders that have become links.
+    pub(crate) linked: BTreeSet<PathBuf>,
     /// Bytes that were read.
     pub(crate) bytes: u64,
+    /// Folders that were inspected for `linked`.
+    folders: BTreeSet<PathBuf>,
 }
 
 /// The tracked files to inspect.
@@ -45,6 +51,9 @@ pub(crate) struct Tracked<'a> {
     pub(crate) trees: &'a [PathBuf],
     /// The folders to which the inspection is limited.
     pub(crate) inside: Option<&'a [PathBuf]>,
+    /// The time in seconds since which files and folders that are links count as changed. Without it,
+    /// none are looked for.
+    pub(crate) linked_since: Option<i64>,
 }
 
 impl Tracked<'_> {
@@ -55,6 +64,34 @@ impl Tracked<'_> {
         paths.filter(move |path| {
             self.inside.is_none_or(|folders| within(path, folders)) && is_repository(path)
         })
+    }
+}
+
+impl Places {
+    /// Adds a tracked file or a folder around it if it has become a link.
+    fn add_linked(&mut self, tracked: Tracked<'_>, name: &[u8]) {
+        let Some(since) = tracked.linked_since else {
+            return;
+        };
+        let name = Path::new(OsStr::from_bytes(name));
+        for tree in tracked.trees {
+            let path = tree.join(name);
+            if !tracked.inside.is_none_or(|folders| within(&path, folders)) {
+                continue;
+            }
+            for part in path.ancestors().take_while(|part| part != tree) {
+                if part != path && !self.folders.insert(part.to_owned()) {
+                    break;
+                }
+                if let Ok(facts) = part.symlink_metadata()
+                    && facts.is_symlink()
+                    && facts.ctime() >= since
+                    && self.linked.len() < MAX_PLACES
+                {
+                    self.linked.insert(part.to_owned());
+                }
+            }
+        }
     }
 }
 
@@ -116,6 +153,9 @@ fn parse(
             _ => {
                 if let Some(tracked) = tracked.filter(|_| !name.is_empty()) {
                     places.replaced.extend(tracked.replaced(&name));
+                    if mode & MODE_TYPE == MODE_FILE {
+                        places.add_linked(tracked, &name);
+                    }
                 }
                 continue;
             }
@@ -487,5 +527,38 @@ mod tests {
         ] {
             assert!(!check(blocks, end), "{blocks:?} {end}");
         }
+    }
+
+    #[test]
+    fn tracked_files_that_became_links_since_a_time_are_found() {
+        let folder = repository(&[], "sha1");
+        let root = folder.path();
+        let trees = [root.to_owned()];
+        std::fs::create_dir(root.join("sub")).unwrap();
+        for name in ["a", "b", "sub/c"] {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        let add = Command::new("git")
+            .args(["add", "a", "b", "sub/c"])
+            .current_dir(root)
+            .status();
+        assert!(add.unwrap().success());
+        std::fs::remove_file(root.join("a")).unwrap();
+        std::os::unix::fs::symlink("/elsewhere", root.join("a")).unwrap();
+        std::fs::rename(root.join("sub"), root.join("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", root.join("sub")).unwrap();
+        let found = |linked_since| {
+            let tracked = Tracked {
+                trees: &trees,
+                inside: None,
+                linked_since,
+            };
+            let places = places(&root.join(".git"), 20, Some(tracked)).unwrap();
+            places.linked.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(found(Some(0)), ["a", "sub"].map(|name| root.join(name)));
+        let now = root.join("sub").symlink_metadata().unwrap().ctime();
+        assert_eq!(found(Some(now + 1)), [] as [PathBuf; 0]);
+        assert_eq!(found(None), [] as [PathBuf; 0]);
     }
 }

@@ -5,11 +5,12 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
-use prowess_policy::profile::{GitAccess, Strength, is_home_setting};
+use prowess_policy::profile::{GitAccess, Strength, is_executed_by_system, is_home_setting};
 
 use crate::error::ExecError;
 use crate::git;
 use crate::helper::remove_leftover;
+use crate::letter_case::ignores_case;
 use crate::on_disk::{self, Kind, Unknown};
 use crate::outcome::Note;
 use crate::own_git::OwnGit;
@@ -27,6 +28,26 @@ const MAX_OUTSIDE: usize = 5_000;
 
 /// Most files among which the other names of a protected file are looked for.
 const MAX_SEARCHED: usize = 200_000;
+
+/// Folders of the system in which links are followed, and the levels below each that are searched.
+const SYSTEM_LINKS: &[(&str, usize)] = &[
+    ("/etc", MAX_DEPTH_OUTSIDE),
+    ("/usr/local/bin", 0),
+    ("/usr/local/sbin", 0),
+    ("/usr/local/etc", MAX_DEPTH_OUTSIDE),
+    ("/usr/local/lib/systemd", MAX_DEPTH_OUTSIDE),
+    ("/usr/local/share/bash-completion", 1),
+    ("/usr/local/share/zsh", 1),
+    ("/var/spool/cron", 1),
+];
+
+/// Folders of the system that contain many links, and only data.
+const SYSTEM_DATA: &[&str] = &["/etc/ssl", "/etc/pki", "/etc/fonts", "/etc/ca-certificates"];
+
+/// Folders of the system that are not searched further if a link in the system leads to them.
+const SYSTEM_FOLDERS: &[&str] = &[
+    "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/run", "/nix",
+];
 
 /// Folders of a git folder that contain only data.
 const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
@@ -88,34 +109,41 @@ struct Searched {
     depth: usize,
     /// It is in a writable folder.
     is_inside: bool,
+    /// It is a folder of the system, most of which is not executed.
+    is_system: bool,
 }
 
 impl Searched {
     fn inside(folder: PathBuf) -> Self {
-        let (depth, is_inside) = (git::MAX_DEPTH, true);
         Self {
-            folder,
-            depth,
-            is_inside,
+            depth: git::MAX_DEPTH,
+            is_inside: true,
+            ..Self::listed(folder)
         }
     }
 
     fn outside(folder: PathBuf) -> Self {
-        let (depth, is_inside) = (MAX_DEPTH_OUTSIDE, false);
         Self {
-            folder,
-            depth,
-            is_inside,
+            depth: MAX_DEPTH_OUTSIDE,
+            ..Self::listed(folder)
         }
     }
 
     /// Keys and private data, and other settings in the home folder: `.ssh/config` can be a link.
     fn listed(folder: PathBuf) -> Self {
-        let (depth, is_inside) = (0, false);
         Self {
             folder,
+            depth: 0,
+            is_inside: false,
+            is_system: false,
+        }
+    }
+
+    fn system(folder: PathBuf, depth: usize) -> Self {
+        Self {
             depth,
-            is_inside,
+            is_system: true,
+            ..Self::listed(folder)
         }
     }
 }
@@ -305,6 +333,8 @@ impl Roots {
                     searched.push(Searched::listed(place));
                 }
             }
+            let system = SYSTEM_LINKS.iter();
+            searched.extend(system.map(|(folder, depth)| Searched::system(folder.into(), *depth)));
             let mut shared = Shared::default();
             for searched in &searched {
                 shared.add(&searched.folder);
@@ -327,6 +357,9 @@ impl Roots {
                     true
                 }
             });
+        if purpose == Purpose::Run && cfg!(target_os = "linux") {
+            unknown.extend(roots.in_other_case(&writable, &readable));
+        }
         if purpose != Purpose::RunUnconfined
             && let Some(Unknown { path, why }) = unknown.into_iter().next()
         {
@@ -452,10 +485,19 @@ impl Roots {
                         continue;
                     }
                 };
+                let is_executed = searched.is_system && is_executed_by_system(&path);
                 if kind.is_symlink() {
+                    if searched.is_system && stays_in_system(&path, writable) {
+                        continue;
+                    }
                     let (links, place) = follow(&path);
                     if folder.starts_with(&place) {
                         // Protecting a folder around the link would close the project.
+                        continue;
+                    }
+                    // A link to the project itself says nothing about its files.
+                    let is_around = |root: &PathBuf| root.starts_with(&place);
+                    if searched.is_system && !is_executed && writable.iter().any(is_around) {
                         continue;
                     }
                     if within(&place, writable) && !within_any(&place, &folders) {
@@ -465,12 +507,16 @@ impl Roots {
                     }
                     let links = links.into_iter().filter(|link| within(link, writable));
                     self.protect(links, Guard::File, true, true);
-                } else if kind.is_file() && (searched.is_inside || is_git_folder || is_hooks) {
+                } else if kind.is_file()
+                    && (searched.is_inside || is_git_folder || is_hooks || is_executed)
+                {
                     shared.add(&path);
                 } else if kind.is_dir()
                     && searched.depth > 0
                     && !is_named(git::SKIPPED)
                     && !(is_git_folder && is_named(GIT_DATA))
+                    && !(searched.is_system
+                        && SYSTEM_DATA.iter().any(|data| path == Path::new(data)))
                 {
                     todo.push_back(Searched {
                         folder: path,
@@ -513,6 +559,37 @@ impl Roots {
                 }
             }
         }
+    }
+
+    /// Returns the folders in which protected or hidden paths have other spellings, which are open.
+    fn in_other_case(&self, writable: &[PathBuf], readable: &[PathBuf]) -> Vec<Unknown> {
+        let protected = self.protected.iter().map(|protected| &*protected.path);
+        let protected = protected.filter(|path| within(path, writable));
+        let mut written = folders_of(protected);
+        written.extend(writable.iter().cloned());
+        let hidden = self.hidden.iter().map(PathBuf::as_path);
+        let hidden = hidden.filter(|path| within(path, readable) || within(path, writable));
+        let read = folders_of(hidden);
+        let why = |path: PathBuf, why: &str| {
+            let why = format!("its file system ignores the case of letters, so that {why}");
+            Unknown::new(path, why)
+        };
+        let written = written.into_iter().filter(|folder| ignores_case(folder));
+        let written = written.map(|path| {
+            why(
+                path,
+                "`.GIT` would be a way around `.git`; move the project to a file system that \
+                 respects case, or run the command without write access",
+            )
+        });
+        let read = read.into_iter().filter(|folder| ignores_case(folder));
+        let read = read.map(|path| {
+            why(
+                path,
+                "other spellings of hidden names can be read; use a folder without keys as the project",
+            )
+        });
+        written.chain(read).collect()
     }
 
     /// Grants more paths for reading.
@@ -605,6 +682,32 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
     Ok(granted)
 }
 
+/// Returns `true` if a link in a folder of the system leads to another one. There are hundreds of them,
+/// and those that lead on are searched in their own folders.
+fn stays_in_system(link: &Path, writable: &[PathBuf]) -> bool {
+    let (Ok(target), Some(folder)) = (link.read_link(), link.parent()) else {
+        return false;
+    };
+    let mut place = PathBuf::new();
+    for part in folder.join(target).components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            part => place.push(part),
+        }
+    }
+    let is_system = |folder: &&str| {
+        place.starts_with(folder) && !writable.iter().any(|root| root.starts_with(folder))
+    };
+    SYSTEM_FOLDERS.iter().any(|folder| is_system(&folder))
+}
+
+/// Returns the folders that contain the paths, or would contain them: the innermost that exist.
+fn folders_of<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
+    let parents: BTreeSet<&Path> = paths.filter_map(Path::parent).collect();
+    let existing = |path: &Path| path.ancestors().find(|it| it.is_dir()).map(Path::to_owned);
+    parents.into_iter().filter_map(existing).collect()
+}
+
 /// Returns what begins with a dot in a home folder, without repositories and what contains a folder
 /// that was named for writing.
 fn home_settings(home: &Path, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Unknown> {
@@ -651,7 +754,7 @@ fn check(path: &Path) -> Result<(), ExecError> {
 
 /// Follows a path, link by link. Returns every link on the way and the place at the end, which need
 /// not exist. None of the links may be replaced if the place is to keep its meaning.
-fn follow(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+pub(crate) fn follow(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let mut links = Vec::new();
     let mut place = PathBuf::from("/");
     let mut todo: Vec<PathBuf> = vec![path.to_owned()];

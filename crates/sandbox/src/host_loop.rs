@@ -378,6 +378,14 @@ impl Run {
                 Report::Ended(how) => end = Some(how),
                 Report::Clean { left: 0 } => {}
                 Report::Clean { left } => notes.push(Note::Survivors(left)),
+                Report::ScratchLeft(path, why) => notes.push(Note::ScratchLeft {
+                    path: protocol::path(&path),
+                    why,
+                }),
+                Report::LinkedOut(path, target) => notes.push(Note::LinkedOut {
+                    path: protocol::path(&path),
+                    target: protocol::path(&target),
+                }),
             }
         }
         let last_line = || {

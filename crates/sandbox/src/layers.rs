@@ -36,6 +36,9 @@ pub(crate) struct Machine {
     pub(crate) helper: PathBuf,
     /// The command's `HOME`.
     pub(crate) home: Option<PathBuf>,
+    /// The secrets in the system's folders.
+    #[cfg(target_os = "linux")]
+    pub(crate) secrets: std::sync::Arc<crate::system_paths::KnownSecrets>,
 }
 
 impl Machine {

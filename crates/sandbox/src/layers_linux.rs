@@ -11,7 +11,7 @@ use crate::outcome::{Layer, LayerStatus, Note};
 use crate::protocol::{
     Access, Builder, Identity, Landlock, Namespaces, Rule, Seccomp, StubKind, bytes,
 };
-use crate::system_paths::{DEVICES, SYSTEM, secrets};
+use crate::system_paths::{DEVICES, SYSTEM, Secrets};
 use crate::{bwrap, mounts};
 
 /// The Landlock versions that are needed. Beside mounts, truncating files is the last right that
@@ -55,7 +55,21 @@ pub(crate) fn linux(
         }
     }
 
-    let secrets = secrets();
+    let granted: Vec<PathBuf> = roots
+        .readable
+        .iter()
+        .chain(&roots.writable)
+        .cloned()
+        .collect();
+    let Secrets {
+        paths: secrets,
+        unsearched,
+    } = machine.secrets.get(&granted);
+    let unsearched = unsearched.into_iter().map(|path| Note::Unprotected {
+        path,
+        why: "it has too many files to find all those that not every user may read".into(),
+    });
+    sandbox.notes.extend(unsearched);
     match machine.lacks(Layer::Capabilities) {
         Some(why) => sandbox.state(Layer::Capabilities, LayerStatus::Missing(why.into())),
         None => sandbox.capabilities = true,

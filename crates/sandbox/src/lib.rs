@@ -39,6 +39,7 @@ mod landlock;
 mod layers;
 #[cfg(target_os = "linux")]
 mod layers_linux;
+mod letter_case;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod on_disk;

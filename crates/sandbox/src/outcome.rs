@@ -240,6 +240,20 @@ pub enum Note {
         /// The path.
         path: PathBuf,
     },
+    /// A tracked file became a link that leaves the folders that the command may write.
+    LinkedOut {
+        /// The path.
+        path: PathBuf,
+        /// The place to which it leads.
+        target: PathBuf,
+    },
+    /// The scratch folder of the command could not be removed.
+    ScratchLeft {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        why: Box<str>,
+    },
     /// The kernel allows no new `/proc`, so the command can see the host's processes.
     SharedProc,
     /// Nothing limits the number of processes.
@@ -318,6 +332,18 @@ impl fmt::Display for Note {
                 f,
                 "`{}` was replaced or removed while the command ran, so the command may have changed it; \
                  check it",
+                path.display()
+            ),
+            Self::LinkedOut { path, target } => write!(
+                f,
+                "the command replaced `{}` by a link to `{}`, outside of the project; a program that \
+                 writes to the one changes the other",
+                path.display(),
+                target.display()
+            ),
+            Self::ScratchLeft { path, why } => write!(
+                f,
+                "cannot remove the scratch folder `{}` of the command: {why}; remove it yourself",
                 path.display()
             ),
             Self::SharedProc => f.write_str(

@@ -285,6 +285,10 @@ pub(crate) enum Report {
     Ended(End),
     /// Every process is gone except for `left`.
     Clean { left: u32 },
+    /// The scratch folder cannot be removed.
+    ScratchLeft(Bytes, Box<str>),
+    /// A tracked file became a link to this place outside of the writable folders.
+    LinkedOut(Bytes, Bytes),
 }
 
 /// Encodes a message, preceded by its length.

@@ -32,6 +32,8 @@ pub struct Runner {
     bwrap: Vec<PathBuf>,
     /// Set as soon as the kernel refused namespaces to a run: it will refuse them to the next.
     kernel_refuses: Arc<OnceLock<Box<str>>>,
+    #[cfg(target_os = "linux")]
+    secrets: Arc<crate::system_paths::KnownSecrets>,
     identity: Option<(u32, u32)>,
     scratch: PathBuf,
     without: Vec<(Layer, Box<str>)>,
@@ -78,6 +80,8 @@ impl Runner {
             .map(PathBuf::from)
             .into(),
             kernel_refuses: Arc::default(),
+            #[cfg(target_os = "linux")]
+            secrets: Arc::default(),
             identity: None,
             scratch: "/tmp".into(),
             without: Vec::new(),
@@ -283,6 +287,8 @@ impl Runner {
             without: without.to_vec(),
             helper: self.helper.file().to_owned(),
             home,
+            #[cfg(target_os = "linux")]
+            secrets: Arc::clone(&self.secrets),
         };
         let mut sandbox = sandbox(&machine, profile, &roots)?;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::stubs::{OpenWay, move_away};
 use crate::git_index::{self, Tracked};
-use crate::granted_paths::within;
+use crate::granted_paths::{follow, within};
 use crate::protocol::{Inspected, PlaceId, Report, bytes, path};
 
 /// Returns the identity of a folder and of the `.git` in it, or `None` if it cannot be inspected.
@@ -25,14 +25,16 @@ pub(crate) fn place_id(folder: &Path) -> Option<PlaceId> {
 }
 
 /// Moves the git folders of repositories away that are in the place of tracked files and were not
-/// there before the run. Returns the reports.
-pub(super) fn inspect(tree: &Inspected) -> Vec<Report> {
+/// there before the run. Returns the reports about them, and about tracked files that have become links
+/// which leave the writable folders since a time in seconds.
+pub(super) fn inspect(tree: &Inspected, since: i64) -> Vec<Report> {
     let own = path(&tree.own);
     let trees: Vec<PathBuf> = tree.trees.iter().map(|it| path(it)).collect();
     let writable: Vec<PathBuf> = tree.writable.iter().map(|it| path(it)).collect();
     let tracked = Tracked {
         trees: &trees,
         inside: Some(&writable),
+        linked_since: Some(since),
     };
     // An index that cannot be read refuses the next run.
     let Ok(now) = git_index::places(&own, tree.hash.into(), Some(tracked)) else {
@@ -58,6 +60,12 @@ pub(super) fn inspect(tree: &Inspected) -> Vec<Report> {
             Ok(()) => Report::Removed(bytes(pointer)),
             Err(error) => Report::NotRemoved(bytes(pointer), error.to_string().into()),
         });
+    }
+    for link in now.linked {
+        let (_, target) = follow(&link);
+        if !within(&target, &writable) {
+            reports.push(Report::LinkedOut(bytes(link), bytes(target)));
+        }
     }
     // The index of a command that may write it is checked on its own.
     if !tree.is_written {

@@ -11,6 +11,7 @@ mod inspect;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod probe;
+mod scratch;
 mod stage;
 mod stubs;
 mod supervise;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use inspect::place_id;
 pub(crate) use probe::{NAMES, Probed, parse as parse_probe};
-pub(crate) use stubs::remove_leftover;
+pub(crate) use stubs::{remove_leftover, unused_name};
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__prowess-sandbox";

@@ -196,7 +196,7 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Returns a name that a command cannot have guessed.
-pub(super) fn unused_name(purpose: &str) -> String {
+pub(crate) fn unused_name(purpose: &str) -> String {
     let random = RandomState::new().build_hasher().finish();
     format!("{purpose}.prowess-{random:016x}")
 }

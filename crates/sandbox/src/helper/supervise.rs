@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 #[cfg(not(target_os = "linux"))]
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
@@ -19,16 +19,20 @@ use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::index_watch::IndexWatch;
 use super::inspect::HomeWatch;
+use super::scratch::Scratch;
 use super::{ARGUMENT, inspect, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
 #[cfg(target_os = "linux")]
 use crate::protocol::Namespaces;
-use crate::protocol::{self, Access, Builder, END, Identity, Mount, Report, Rule, Spec};
+use crate::protocol::{self, Builder, END, Identity, Mount, Report, Spec};
 use crate::sys::{self, Forked};
 
 /// Longest time between two collections of orphans.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Seconds by which the times of files can be before those of the clock.
+const COARSE_TIMES: u64 = 2;
 
 /// The start of a range of user numbers that no system assigns: below it are those of containers,
 /// and above it those that overflow a signed number. Process ids fit in between.
@@ -95,15 +99,19 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     }
     let home = spec.home.as_deref().map(HomeWatch::new).transpose();
     let home = home.map_err(at(Step::Stubs))?;
-    let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
+    let scratch = Scratch::create(&mut spec).map_err(at(Step::Scratch))?;
     let covered = covered(&spec).map_err(at(Step::Mount))?;
+    let start = SystemTime::now().duration_since(UNIX_EPOCH);
+    let start = start.map_or(0, |time| time.as_secs().saturating_sub(COARSE_TIMES));
+    let start = i64::try_from(start).unwrap_or(0);
     let outcome = run(control, &spec, &mut locks);
     let is_other = |covered: &Covered| numbers(&covered.path).ok() != Some(covered.numbers);
     for Covered { path, .. } in covered.into_iter().filter(is_other) {
         let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
         let _ = control.write_all(&report);
     }
-    let trees = spec.inspected.iter().flat_map(inspect::inspect);
+    let trees = spec.inspected.iter();
+    let trees = trees.flat_map(|tree| inspect::inspect(tree, start));
     let settings = home.iter().flat_map(HomeWatch::check);
     for report in index.iter().flat_map(checked).chain(trees).chain(settings) {
         let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
@@ -118,7 +126,10 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     // The host may be gone.
     let _ = control.write_all(&clean);
     // The command decides how long this takes, so everything else is done before.
-    drop(scratch);
+    if let Some(left) = scratch.and_then(Scratch::remove) {
+        let frame = protocol::frame(&left).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&frame);
+    }
     Ok(())
 }
 
@@ -461,62 +472,6 @@ fn forward_rest(control: &mut UnixStream, reports: io::PipeReader) {
     let _ = rustix::io::ioctl_fionbio(&reports, true);
     let _ = reports.take(1 << 20).read_to_end(&mut rest);
     let _ = control.write_all(&rest);
-}
-
-/// Creates the scratch folder and passes it to the command.
-fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
-    let Some(base) = &spec.scratch else {
-        return Ok(None);
-    };
-    let base = protocol::path(base).canonicalize()?;
-    let own = rustix::process::getpid().as_raw_nonzero();
-    let mut made = Err(io::ErrorKind::AlreadyExists.into());
-    for round in 0..1000 {
-        let path = base.join(format!("prowess-{own}-{round}"));
-        made = std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map(|()| Scratch(path));
-        if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
-            break;
-        }
-    }
-    let made = made?;
-    if let Some(Identity::Fixed(user, group)) = spec.identity {
-        std::os::unix::fs::chown(&made.0, Some(user), Some(group))?;
-    }
-    let parameter = crate::seatbelt::SCRATCH.as_bytes();
-    if let Some(word) = spec
-        .words
-        .iter_mut()
-        .take(3)
-        .find(|word| *word == parameter)
-    {
-        word.extend_from_slice(&protocol::bytes(&made.0));
-    }
-    spec.environment
-        .push((b"TMPDIR".to_vec(), protocol::bytes(&made.0)));
-    if let Some(landlock) = &mut spec.landlock {
-        landlock.rules.push(Rule {
-            path: protocol::bytes(&made.0),
-            access: Access::Write,
-        });
-    }
-    Ok(Some(made))
-}
-
-/// A folder that is removed on drop, unless something is mounted in it: a command without a sandbox
-/// may have mounted files there that must not be removed.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo");
-        if cfg!(not(target_os = "linux")) || mounts.is_ok_and(|mounts| !mounts.contains(&*name)) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 }
 
 /// Replaces the control socket with the standard input of the command.

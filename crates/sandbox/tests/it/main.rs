@@ -37,6 +37,8 @@ mod ways_out;
 mod ways_out_fifth;
 #[cfg(target_os = "linux")]
 mod ways_out_fourth;
+#[cfg(target_os = "linux")]
+mod ways_out_sixth;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,26 @@ const ROLES: &[(&str, fn())] = &[
         ways_out_fifth::limits_as_a_user,
     ),
     ("ways_out_fourth::host", ways_out_fourth::host),
+    (
+        "ways_out_sixth::closed_scratch",
+        ways_out_sixth::closed_scratch,
+    ),
+    (
+        "ways_out_sixth::following_links_of_the_system",
+        ways_out_sixth::following_links_of_the_system,
+    ),
+    (
+        "ways_out_sixth::in_loose_case",
+        ways_out_sixth::in_loose_case,
+    ),
+    (
+        "ways_out_sixth::reading_secrets",
+        ways_out_sixth::reading_secrets,
+    ),
+    (
+        "ways_out_sixth::scratch_that_stays",
+        ways_out_sixth::scratch_that_stays,
+    ),
     ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
     (
@@ -94,6 +116,7 @@ fn main() -> ExitCode {
         ways_out::tests(),
         ways_out_fourth::tests(),
         ways_out_fifth::tests(),
+        ways_out_sixth::tests(),
     ];
     // Some try hundreds of commands in every set of layers.
     let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +17,10 @@ use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
-use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, is_home_setting, runs_later};
+use prowess_policy::profile::{
+    GIT_EXECUTED, GIT_HEAD, GIT_STORES, is_home_setting, plain_spelling, runs_later,
+    within_in_any_spelling,
+};
 use prowess_policy::{Actor, Decision, GateAction, Profile, Verdict};
 use prowess_traits::ApprovalRequest;
 
@@ -140,15 +144,14 @@ impl<'w> PathGuard<'w> {
     fn protection(&self, real: &Path) -> Option<Cow<'static, str>> {
         let acting = self.context.acting.as_ref();
         let mut profile = self.context.profile(acting.map(|skill| &skill.trust));
-        let is_in = |paths: &[PathBuf]| {
-            let settled: Vec<PathBuf> = paths.iter().map(|path| settled(path)).collect();
-            within(real, &settled)
+        let all_settled = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().map(|path| settled(path)).collect()
         };
         // A profile that may write contains them already.
         if profile.writable.is_empty() {
             profile.protected.extend(self.context.skill_places());
         }
-        let is_known = is_in(&profile.protected);
+        let is_known = within_closed(real, &all_settled(&profile.protected));
         // A host may have no home folder.
         profile.protected.retain(|path| path.is_absolute());
         profile.hidden.retain(|path| path.is_absolute());
@@ -158,11 +161,11 @@ impl<'w> PathGuard<'w> {
         }
         let is_protected = if is_known {
             true
-        } else if !is_in(&profile.writable) {
+        } else if !within(real, &all_settled(&profile.writable)) {
             runs_later(real, &settled(&self.context.settings.paths.home))
         } else {
             match prowess_sandbox::protected_paths(&profile) {
-                Ok(found) => within(real, &found) || self.is_setting_of_home(real, &profile),
+                Ok(found) => within_closed(real, &found) || self.is_setting_of_home(real, &profile),
                 Err(error) => return Some(error.to_string().into()),
             }
         };
@@ -189,12 +192,12 @@ impl<'w> PathGuard<'w> {
     fn is_searched(&self, real: &Path) -> bool {
         let makes_skill = real
             .file_name()
-            .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+            .is_some_and(|name| within_in_any_spelling(name.as_ref(), Path::new("SKILL.md")));
         let edits_project = real.parent() == Some(&*self.workspace) && real.exists();
         let roots = self.context.services.registry.searched_folders();
         roots.iter().map(|root| settled(&root.path)).any(|root| {
             let is_around = self.workspace.starts_with(&root);
-            real.starts_with(&root) && (!is_around || makes_skill && !edits_project)
+            within_in_any_spelling(real, &root) && (!is_around || makes_skill && !edits_project)
         })
     }
 
@@ -218,6 +221,7 @@ impl<'w> PathGuard<'w> {
         let (real, missing) = settle(&path).map_err(|fault| match fault {
             Unsettled::Dangling => wrong("it contains a broken link"),
             Unsettled::Climbs => wrong("`..` follows a folder that does not exist"),
+            Unsettled::Misspelled => wrong("a file or folder in it has another name on disk"),
             Unsettled::System(error) => ToolError::new(
                 ToolErrorKind::NoFile,
                 format!("Cannot access {}: {error}.", tick(shown(raw))),
@@ -315,14 +319,15 @@ impl<'w> PathGuard<'w> {
 
     /// Returns the reason why an access is never allowed.
     fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<Cow<'static, str>> {
-        let below = |folders: &[PathBuf]| within(&resolved.real, folders);
+        let below = |folders: &[PathBuf]| within_closed(&resolved.real, folders);
         if is_kernel(&resolved.real) {
             return Some("it is a kernel file".into());
         }
         if action == FileAction::Read && below(&self.sealed) {
             return Some("the repository of a skill is not part of it".into());
         }
-        if below(&self.hidden) && !(action == FileAction::Read && below(&self.free)) {
+        let is_free = within(&resolved.real, &self.free);
+        if below(&self.hidden) && !(action == FileAction::Read && is_free) {
             return Some("private keys and Prowess' own folders are not accessible".into());
         }
         let special = resolved
@@ -332,8 +337,9 @@ impl<'w> PathGuard<'w> {
             return Some(describe(kind).into());
         }
         if action == FileAction::Write {
-            let git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
-            if resolved.real.components().any(git) {
+            let is_git =
+                |part: Component<'_>| within_in_any_spelling(part.as_ref(), Path::new(".git"));
+            if resolved.real.components().any(is_git) {
                 return Some("files in `.git` can cause code to run later".into());
             }
             if makes_git_folder(&resolved.real) {
@@ -484,7 +490,7 @@ fn makes_git_folder(real: &Path) -> bool {
         let Some(part) = parts.get(folder.components().count()) else {
             return false;
         };
-        let is = |name: &str| part.eq_ignore_ascii_case(name.trim_end_matches('/'));
+        let is = |name: &str| within_in_any_spelling(part.as_ref(), Path::new(name));
         let is_head = is(GIT_HEAD);
         let is_part = GIT_STORES.iter().chain(GIT_EXECUTED).any(|name| is(name));
         if !is_head && !is_part {
@@ -515,7 +521,14 @@ fn refusal(action: FileAction, resolved: &ResolvedPath, why: &str) -> ToolError 
     ToolError::new(ToolErrorKind::Denied, text)
 }
 
-/// Returns `true` if a folder contains `path` or is `path`.
+/// Returns `true` if a folder contains `path` or is `path`, in any spelling: for what is closed.
+fn within_closed(path: &Path, folders: &[PathBuf]) -> bool {
+    let path = plain_spelling(path);
+    let mut folders = folders.iter();
+    folders.any(|folder| path.starts_with(plain_spelling(folder)))
+}
+
+/// Returns `true` if a folder contains `path` or is `path`: for what is open.
 fn within(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
@@ -567,6 +580,7 @@ fn describe(kind: FileType) -> &'static str {
 enum Unsettled {
     Dangling,
     Climbs,
+    Misspelled,
     System(std::io::Error),
 }
 
@@ -577,8 +591,9 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
     let mut folder = path.to_owned();
     loop {
         match std::fs::canonicalize(&folder) {
-            Ok(mut real) => {
+            Ok(real) => {
                 let missing = rest.len();
+                let mut real = on_disk(&real).ok_or(Unsettled::Misspelled)?;
                 real.extend(rest.iter().rev());
                 return Ok((real, missing));
             }
@@ -602,8 +617,90 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
     }
 }
 
+/// Returns a real path as it is spelled on disk: rules and lists are about that spelling, and a file
+/// system can find a file under others. Returns `None` if a part is found and not listed.
+fn on_disk(real: &Path) -> Option<PathBuf> {
+    let mut spelled = PathBuf::new();
+    for part in real.components() {
+        let Component::Normal(name) = part else {
+            spelled.push(part);
+            continue;
+        };
+        let finds = |name: &OsStr| spelled.join(name).symlink_metadata().is_ok();
+        let lists = || {
+            let entries = std::fs::read_dir(&spelled).ok()?;
+            Some(entries.flatten().map(|entry| entry.file_name()).collect())
+        };
+        let listed = listed_as(name, &finds, &lists)?;
+        spelled.push(listed);
+    }
+    Some(spelled)
+}
+
+/// Returns the name under which a folder lists what it finds under a name. The folder is listed only if
+/// it finds the name in another case as well.
+fn listed_as(
+    name: &OsStr,
+    finds: &dyn Fn(&OsStr) -> bool,
+    lists: &dyn Fn() -> Option<Vec<OsString>>,
+) -> Option<OsString> {
+    let other: Vec<u8> = name.as_bytes().iter().map(swap_case).collect();
+    let other = OsStr::from_bytes(&other);
+    if other == name || !finds(other) {
+        return Some(name.to_owned());
+    }
+    // What cannot be listed cannot be compared.
+    let Some(listed) = lists() else {
+        return Some(name.to_owned());
+    };
+    if listed.iter().any(|listed| listed == name) {
+        return Some(name.to_owned());
+    }
+    let is_same = |listed: &OsString| within_in_any_spelling(listed.as_ref(), name.as_ref());
+    listed.into_iter().find(is_same)
+}
+
+fn swap_case(byte: &u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => byte.to_ascii_uppercase(),
+        _ => byte.to_ascii_lowercase(),
+    }
+}
+
 /// Returns the real path of one of our own folders, or the path as written if it cannot be
 /// resolved.
 pub(crate) fn settled(path: &Path) -> PathBuf {
     settle(path).map_or_else(|_| path.to_owned(), |(real, _)| real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_as_the_folder_lists_them() {
+        let files = [".git", "Makefile", "12"];
+        let listed = |name: &str, finds: fn(&str, &str) -> bool| {
+            let finds = |name: &OsStr| files.iter().any(|it| finds(it, name.to_str().unwrap()));
+            let lists = || Some(files.map(OsString::from).to_vec());
+            let listed = listed_as(OsStr::new(name), &finds, &lists)?;
+            Some(listed.into_string().unwrap())
+        };
+        let exact: fn(&str, &str) -> bool = |a, b| a == b;
+        // As on the file systems of Windows, where a long name has a short one as well.
+        let loose: fn(&str, &str) -> bool =
+            |a, b| a.eq_ignore_ascii_case(b) || (a == ".git" && b.eq_ignore_ascii_case("GIT~1"));
+        for (name, expected) in [
+            (".git", Some(".git")),
+            (".GIT", Some(".git")),
+            ("MAKEFILE", Some("Makefile")),
+            ("12", Some("12")),
+            ("GIT~1", None),
+        ] {
+            assert_eq!(listed(name, loose).as_deref(), expected, "{name}");
+        }
+        for name in files {
+            assert_eq!(listed(name, exact).as_deref(), Some(name));
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! Every file is checked; files that a rule hides from the agent are skipped and counted. Links are
 //! not followed. The order is fixed, and every search is bounded.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::{AgentPermissions, Loaded, ToolContext, ToolError, ToolErrorKind};
@@ -12,6 +12,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 use prowess_diag::wording::{count, tick};
 use prowess_policy::Verdict;
+use prowess_policy::profile::plain_spelling;
 
 use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, is_kernel, shown};
 
@@ -167,7 +168,12 @@ impl<'w> Search<'w> {
 
     fn builder(&self) -> WalkBuilder {
         let root = &self.resolved.real;
-        let hidden: Arc<[PathBuf]> = self.guard.hidden().into();
+        let hidden = self.guard.hidden().iter();
+        let hidden: BTreeSet<PathBuf> = hidden.map(|path| plain_spelling(path)).collect();
+        let is_hidden = move |path: &Path| {
+            let path = plain_spelling(path);
+            path.ancestors().any(|folder| hidden.contains(folder))
+        };
         let calm = root.ancestors().all(can_read_ignore_files);
         // Ignore files in parent folders count up to the root of the repository or of the project:
         // a home folder may ignore everything.
@@ -188,9 +194,9 @@ impl<'w> Search<'w> {
             .filter_entry(move |entry| {
                 let path = entry.path();
                 let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                entry.file_name() != ".git"
+                !entry.file_name().eq_ignore_ascii_case(".git")
                     && !is_kernel(path)
-                    && !hidden.iter().any(|hidden| path.starts_with(hidden))
+                    && !is_hidden(path)
                     && (!is_folder || entry.depth() == 0 || can_read_ignore_files(path))
             });
         builder

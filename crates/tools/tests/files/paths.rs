@@ -203,6 +203,46 @@ fn protected_files_are_never_written() {
     );
 }
 
+/// On a file system that ignores case, these are the protected files. On others they may be copied to one.
+#[test]
+fn other_spellings_of_protected_names_are_refused() {
+    let world = World::new().with(".vscode/tasks.json", "{}");
+    let context = world.yolo();
+    for path in [
+        ".VSCODE/tasks.json",
+        ".vscode./tasks.json",
+        ".v\u{17f}code/tasks.json",
+        ".Envrc",
+        ".envrc ",
+        ".AGENTS/skills/x/SKILL.md",
+        "Claude.md",
+        ".GIT/config",
+        ".git./config",
+        "~/.SSH/config",
+        "~/.Bashrc",
+    ] {
+        let input = json!({"path": path, "content": "evil"});
+        let error = call(&context, "write", &input).unwrap_err();
+        assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
+        assert!(!world.path(path).exists(), "{path}");
+    }
+    // The keys in the home folder have other names there.
+    world.file("~/.SSH/id", "SECRET");
+    let text = told(&context, "read", &json!({"path": "~/.SSH/id"}));
+    assert!(!text.contains("SECRET"), "{text}");
+    let text = told(&context, "grep", &json!({"pattern": "SECRET", "path": "~"}));
+    assert!(!text.contains(".SSH"), "{text}");
+    for path in [
+        "claude.txt",
+        "vscode/tasks.json",
+        "Makefile",
+        "docs/Agents.txt",
+    ] {
+        let input = json!({"path": path, "content": "text"});
+        call(&context, "write", &input).unwrap();
+    }
+}
+
 #[test]
 fn invalid_paths_are_errors() {
     let world = world();
