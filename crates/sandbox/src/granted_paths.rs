@@ -358,7 +358,7 @@ impl Roots {
                 }
             });
         if purpose == Purpose::Run && cfg!(target_os = "linux") {
-            unknown.extend(roots.in_other_case(&writable, &readable));
+            unknown.extend(roots.other_names(&writable, &readable));
         }
         if purpose != Purpose::RunUnconfined
             && let Some(Unknown { path, why }) = unknown.into_iter().next()
@@ -487,7 +487,7 @@ impl Roots {
                 };
                 let is_executed = searched.is_system && is_executed_by_system(&path);
                 if kind.is_symlink() {
-                    if searched.is_system && stays_in_system(&path, writable) {
+                    if searched.is_system && !is_executed && stays_in_system(&path, writable) {
                         continue;
                     }
                     let (links, place) = follow(&path);
@@ -504,6 +504,8 @@ impl Roots {
                         linked.insert(place.clone());
                         self.protect([place.clone()], Guard::File, true, false);
                         todo.push_back(Searched::inside(place));
+                    } else if is_executed {
+                        todo.push_back(Searched::system(place, 0));
                     }
                     let links = links.into_iter().filter(|link| within(link, writable));
                     self.protect(links, Guard::File, true, true);
@@ -561,35 +563,42 @@ impl Roots {
         }
     }
 
-    /// Returns the folders in which protected or hidden paths have other spellings, which are open.
-    fn in_other_case(&self, writable: &[PathBuf], readable: &[PathBuf]) -> Vec<Unknown> {
+    /// Returns the folders in which protected or hidden paths have other names, which are open: other
+    /// spellings, or a mount of the same folder.
+    fn other_names(&self, writable: &[PathBuf], readable: &[PathBuf]) -> Vec<Unknown> {
         let protected = self.protected.iter().map(|protected| &*protected.path);
-        let protected = protected.filter(|path| within(path, writable));
-        let mut written = folders_of(protected);
+        let protected: Vec<&Path> = protected.filter(|path| within(path, writable)).collect();
+        let mut written = folders_of(&protected, writable);
         written.extend(writable.iter().cloned());
+        let granted: Vec<PathBuf> = readable.iter().chain(writable).cloned().collect();
         let hidden = self.hidden.iter().map(PathBuf::as_path);
-        let hidden = hidden.filter(|path| within(path, readable) || within(path, writable));
-        let read = folders_of(hidden);
-        let why = |path: PathBuf, why: &str| {
-            let why = format!("its file system ignores the case of letters, so that {why}");
-            Unknown::new(path, why)
+        let hidden: Vec<&Path> = hidden.filter(|path| within(path, &granted)).collect();
+        let read = folders_of(&hidden, &granted);
+        let mut unknown = Vec::new();
+        for (paths, folders, roots) in [
+            (protected, &written, writable),
+            (hidden, &read, granted.as_slice()),
+        ] {
+            let folders = folders.iter().map(PathBuf::as_path);
+            unknown.extend(mounted_twice(paths.into_iter().chain(folders), roots));
+        }
+        let in_other_case = |folders: BTreeSet<PathBuf>, remedy: &str| {
+            let why = format!("its file system ignores the case of letters, so that {remedy}");
+            let folders = folders.into_iter().filter(|folder| ignores_case(folder));
+            folders
+                .map(|path| Unknown::new(path, &*why))
+                .collect::<Vec<_>>()
         };
-        let written = written.into_iter().filter(|folder| ignores_case(folder));
-        let written = written.map(|path| {
-            why(
-                path,
-                "`.GIT` would be a way around `.git`; move the project to a file system that \
-                 respects case, or run the command without write access",
-            )
-        });
-        let read = read.into_iter().filter(|folder| ignores_case(folder));
-        let read = read.map(|path| {
-            why(
-                path,
-                "other spellings of hidden names can be read; use a folder without keys as the project",
-            )
-        });
-        written.chain(read).collect()
+        unknown.extend(in_other_case(
+            written,
+            "`.GIT` would be a way around `.git`; move the project to a file system that respects \
+             case, or run the command without write access",
+        ));
+        unknown.extend(in_other_case(
+            read,
+            "other spellings of hidden names can be read; use a folder without keys as the project",
+        ));
+        unknown
     }
 
     /// Grants more paths for reading.
@@ -698,14 +707,54 @@ fn stays_in_system(link: &Path, writable: &[PathBuf]) -> bool {
     let is_system = |folder: &&str| {
         place.starts_with(folder) && !writable.iter().any(|root| root.starts_with(folder))
     };
-    SYSTEM_FOLDERS.iter().any(|folder| is_system(&folder))
+    SYSTEM_FOLDERS.iter().any(is_system)
 }
 
-/// Returns the folders that contain the paths, or would contain them: the innermost that exist.
-fn folders_of<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
-    let parents: BTreeSet<&Path> = paths.filter_map(Path::parent).collect();
-    let existing = |path: &Path| path.ancestors().find(|it| it.is_dir()).map(Path::to_owned);
-    parents.into_iter().filter_map(existing).collect()
+/// Returns the folders on the way from a root to each of the paths in it, as far as they exist.
+fn folders_of(paths: &[&Path], roots: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in paths {
+        let above = path.ancestors().skip(1).take_while(|it| within(it, roots));
+        for folder in above {
+            if folders.contains(folder) {
+                break;
+            }
+            if folder.is_dir() {
+                folders.insert(folder.to_owned());
+            }
+        }
+    }
+    folders
+}
+
+/// Returns those of the paths that have another name through a mount in one of the roots.
+fn mounted_twice<'a>(paths: impl Iterator<Item = &'a Path>, roots: &[PathBuf]) -> Vec<Unknown> {
+    let mounts = on_disk::mount_points().into_iter();
+    let mounts: BTreeSet<PathBuf> = mounts.filter(|it| within(it, roots)).collect();
+    if mounts.is_empty() {
+        return Vec::new();
+    }
+    let id = |path: &Path| {
+        let facts = path.symlink_metadata().ok()?;
+        Some((facts.dev(), facts.ino()))
+    };
+    let mut known: BTreeMap<(u64, u64), BTreeSet<&Path>> = BTreeMap::new();
+    for path in paths {
+        if let Some(id) = id(path) {
+            known.entry(id).or_default().insert(path);
+        }
+    }
+    let unknown = mounts.into_iter().filter_map(|mount| {
+        let mut names = known.get(&id(&mount)?)?.iter();
+        let other = names.find(|path| **path != mount)?;
+        let why = format!(
+            "it is mounted at `{}` as well, and is open there; unmount one of them, or use another \
+             folder as the project",
+            mount.display()
+        );
+        Some(Unknown::new(*other, why))
+    });
+    unknown.collect()
 }
 
 /// Returns what begins with a dot in a home folder, without repositories and what contains a folder

@@ -4,8 +4,10 @@
 //! restore them in the next run. A path that cannot be inspected cannot be protected, and the run is
 //! refused.
 
+use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -149,9 +151,45 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
     }
 }
 
+/// Returns the places at which file systems and folders are mounted.
+pub(crate) fn mount_points() -> Vec<PathBuf> {
+    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let lines = mounts.split(|byte| *byte == b'\n');
+    let places = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    places
+        .map(|place| PathBuf::from(OsString::from_vec(unescaped(place))))
+        .collect()
+}
+
+/// Replaces the escapes of the kernel, such as `\040` for a blank.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    bytes
+}
+
 /// Returns `true` if a folder belongs to another user, who alone can open it.
 pub(crate) fn is_closed(folder: &Path) -> bool {
     let user = rustix::process::geteuid();
     let is_foreign = |facts: Metadata| !user.is_root() && facts.uid() != user.as_raw();
     folder.metadata().is_ok_and(is_foreign) && rustix::fs::access(folder, Access::EXEC_OK).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_mount_points_are_read() {
+        assert_eq!(unescaped(br"/a\040b\134c\9"), br"/a b\c\9");
+        #[cfg(target_os = "linux")]
+        assert!(mount_points().contains(&"/proc".into()));
+    }
 }

@@ -88,7 +88,10 @@ impl KnownSecrets {
             && at.elapsed() < FRESH
             && *of == granted
         {
-            return secrets.clone();
+            let mut secrets = secrets.clone();
+            // What was removed meanwhile cannot be covered.
+            secrets.paths.retain(|path| path.symlink_metadata().is_ok());
+            return secrets;
         }
         let secrets = secrets(&granted);
         *known = Some((Instant::now(), granted, secrets.clone()));

@@ -78,6 +78,10 @@ const ROLES: &[(&str, fn())] = &[
         ways_out_sixth::in_loose_case,
     ),
     (
+        "ways_out_sixth::mounted_in_itself",
+        ways_out_sixth::mounted_in_itself,
+    ),
+    (
         "ways_out_sixth::reading_secrets",
         ways_out_sixth::reading_secrets,
     ),

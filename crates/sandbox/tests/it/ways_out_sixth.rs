@@ -19,6 +19,7 @@ use crate::ways_out::open_up;
 
 prowess_test::tests! {
     folders_that_ignore_case_are_not_writable
+    project_that_is_mounted_in_itself_is_not_writable
     secrets_that_not_everybody_may_read_are_hidden
     links_in_folders_of_the_system_are_followed
     scratch_folders_without_permissions_are_removed
@@ -289,6 +290,48 @@ pub(crate) fn in_loose_case() {
     }
 }
 
+/// What must stay absent would be absent under one of its names only.
+fn project_that_is_mounted_in_itself_is_not_writable() {
+    need_root();
+    in_private_mounts("ways_out_sixth::mounted_in_itself", "", None);
+}
+
+pub(crate) fn mounted_in_itself() {
+    let project = Project::new(true);
+    for folder in ["top/mirror", "other"] {
+        std::fs::create_dir_all(project.work().join(folder)).unwrap();
+    }
+    open_up(&project.work());
+    let mirror = project.work().join("top/mirror");
+    // Another folder may be mounted there.
+    rustix::mount::mount_bind(project.work().join("other"), &mirror).unwrap();
+    assert!(project.place.run("echo x > top/mirror/file").success());
+    let unmount = || rustix::mount::unmount(&mirror, rustix::mount::UnmountFlags::DETACH).unwrap();
+    unmount();
+    rustix::mount::mount_bind(project.work(), &mirror).unwrap();
+    let line = "chmod 666 top/mirror/.envrc; echo evil > top/mirror/.envrc; true";
+    match project.place.try_run(line) {
+        Err(ExecError::Unprotectable { path, .. }) => assert_eq!(path, project.work()),
+        other => panic!("{other:?}"),
+    }
+    unmount();
+    assert!(!project.work().join(".envrc").exists());
+    // A protected folder, and one with keys.
+    let mut project = project;
+    project.write(".vscode/tasks.json", "{}");
+    rustix::mount::mount_bind(project.work().join(".vscode"), &mirror).unwrap();
+    assert!(project.place.try_run("true").is_err());
+    unmount();
+    assert!(project.place.run("true").success());
+    let keys = project.home().join(".ssh");
+    std::fs::create_dir(&keys).unwrap();
+    rustix::mount::mount_bind(&keys, &mirror).unwrap();
+    project.grant_in(&project.place.here(), false);
+    assert!(project.place.try_run("ls work/top/mirror").is_err());
+    unmount();
+    assert!(project.place.run("true").success());
+}
+
 const SYSTEM_SECRETS: &[&str] = &[
     "/etc/skel/app/group.env",
     "/etc/skel/app/own.env",
@@ -342,12 +385,16 @@ const SYSTEM_LINKS: &[(&str, &str)] = &[
     ("/etc/skel/gitconfig", "deploy/gitconfig"),
     ("/etc/skel/deep/units", "deploy/units"),
     ("/usr/local/bin/tool", "top/tool.sh"),
+    // Through another folder of the system, and in a folder that a link leads to.
+    ("/usr/local/games/x.sh", "top/indirect.sh"),
+    ("/srv/x.sh", "top/linked.sh"),
 ];
 
 fn links_in_folders_of_the_system_are_followed() {
     need_root();
-    let prepare = "for f in /etc/profile.d /etc/skel /usr/local/bin; do \
-                   mount -t tmpfs -o mode=777 t $f; done; mkdir -m 777 /etc/skel/deep";
+    let prepare = "for f in /etc/profile.d /etc/skel /usr/local/bin /usr/local/games /srv; do \
+                   mount -t tmpfs -o mode=777 t $f; done; mkdir -m 777 /etc/skel/deep; \
+                   ln -s /usr/local/games/x.sh /etc/profile.d/x.sh; ln -s /srv /etc/profile.d/srv";
     let role = "ways_out_sixth::following_links_of_the_system";
     in_private_mounts(role, prepare, None);
     in_private_mounts(role, prepare, Some(&NOBODY.to_string()));
@@ -362,6 +409,8 @@ pub(crate) fn following_links_of_the_system() {
             "deploy/gitconfig",
             "deploy/units/a",
             "top/tool.sh",
+            "top/indirect.sh",
+            "top/linked.sh",
             "top/other",
         ] {
             project.write(file, "theirs\n");
@@ -380,7 +429,7 @@ pub(crate) fn following_links_of_the_system() {
         project.place = project.place.without(lacking);
         let outcome = project.script(
             "for f in deploy/env.sh deploy/absent.sh deploy/gitconfig deploy/units/a \
-             deploy/units/new top/tool.sh top/other; do echo planted > $f; done",
+             deploy/units/new top/tool.sh top/indirect.sh top/linked.sh top/other; do echo planted > $f; done",
         );
         let read = |path: &str| std::fs::read_to_string(work.join(path)).ok();
         let theirs = Some("theirs\n".to_owned());
@@ -389,6 +438,8 @@ pub(crate) fn following_links_of_the_system() {
             "deploy/gitconfig",
             "deploy/units/a",
             "top/tool.sh",
+            "top/indirect.sh",
+            "top/linked.sh",
         ] {
             assert_eq!(read(file), theirs, "{set}: {file}: {outcome:?}");
         }

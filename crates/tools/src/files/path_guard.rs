@@ -644,7 +644,7 @@ fn listed_as(
     finds: &dyn Fn(&OsStr) -> bool,
     lists: &dyn Fn() -> Option<Vec<OsString>>,
 ) -> Option<OsString> {
-    let other: Vec<u8> = name.as_bytes().iter().map(swap_case).collect();
+    let other: Vec<u8> = name.as_bytes().iter().copied().map(swap_case).collect();
     let other = OsStr::from_bytes(&other);
     if other == name || !finds(other) {
         return Some(name.to_owned());
@@ -660,7 +660,7 @@ fn listed_as(
     listed.into_iter().find(is_same)
 }
 
-fn swap_case(byte: &u8) -> u8 {
+fn swap_case(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => byte.to_ascii_uppercase(),
         _ => byte.to_ascii_lowercase(),
