@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_DEPTH: usize = 16;
 /// Maximum number of bytes that are read to find the folder of a project. A project has at most as
 /// many.
-const MAX_SEARCHED: usize = 4 * 1024 * 1024;
+const MAX_SEARCHED: usize = 8 * 1024 * 1024;
 /// Maximum number of folders above the current one that are looked at.
 const MAX_PARENTS: usize = 64;
 

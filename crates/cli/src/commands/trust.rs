@@ -138,9 +138,12 @@ fn revoke(
 ) -> Result<Vec<(PathBuf, TrustKind, bool)>, Failure> {
     let in_place = store.in_place();
     let revoke = |kind: TrustKind, path: &Path| {
-        let had = store.revoke(kind, path).map_err(|error| fault(&error))?;
-        let other = in_place.revoke(kind, path).map_err(|error| fault(&error))?;
-        Ok::<_, Failure>((path.to_owned(), kind, had || other))
+        let mut had = store.revoke(kind, path).map_err(|error| fault(&error))?;
+        // A record of this project leaves that of another checkout alone.
+        if !had {
+            had = in_place.revoke(kind, path).map_err(|error| fault(&error))?;
+        }
+        Ok::<_, Failure>((path.to_owned(), kind, had))
     };
     let mut all = Vec::new();
     let agent_path = agent_path(typed, library, environment);

@@ -274,6 +274,38 @@ fn answer_does_not_cover_an_agent_of_a_mission_that_changed() {
     resume(&id).expect(6);
 }
 
+/// The same for a skill of a block.
+#[test]
+fn answer_does_not_cover_a_skill_of_a_mission_that_changed() {
+    let world = gate_attacks::world("[permissions]\nask = ['Skill(helper)']\n");
+    let agent = |text: &str| {
+        format!(
+            "  skill \"helper\" {{\n    description = \"d\"\n    instructions = \"{text}\"\n  }}\n"
+        )
+    };
+    write(&world, &agent("one"));
+    let load = ("load_skill", json!({ "name": "helper" }));
+    let model = script(&world, "~/s.jsonl", &worker(&[load]));
+    let run = ["mission", "run", "x", "--model", &model, "--json"];
+    let output = lines(&world.run(&run).expect(6).stdout);
+    let id = output.last().unwrap()["run"].as_str().unwrap().to_owned();
+    let question = only_question(&world);
+    world
+        .run(&["answer", &question, "yes", "--no-continue"])
+        .expect(0);
+    write(&world, &agent("CHANGED"));
+    let model = script(&world, "~/s.jsonl", &worker(&[]));
+    let resume = [
+        "mission", "resume", &id, "--replan", "--model", &model, "--json",
+    ];
+    let output = world.run(&resume);
+    assert!(
+        !results(&output.stdout).contains("CHANGED"),
+        "{}",
+        output.snapshot()
+    );
+}
+
 /// A13: the settings of an agent did not remove `ask_human`.
 #[test]
 fn settings_of_an_agent_remove_the_tool_that_asks() {

@@ -23,7 +23,7 @@ use crate::file_reader::{ProjectFiles, shown};
 /// Maximum number of files of a project.
 const MAX_FILES: usize = 1_000;
 /// Maximum number of bytes of all files of a project.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum number of tokens of one result that a model receives.
 const MAX_RESULT_TOKENS: u64 = 64_000;
 /// Names of plugins that Squadron has itself.
@@ -78,7 +78,7 @@ pub(super) fn read(
         let is_many = number >= MAX_FILES || bytes.len() > left;
         if is_many {
             let message = "the project is too large: this file is not read";
-            let help = "a project has at most 1,000 `.hcl` files and 4 MiB";
+            let help = "a project has at most 1,000 `.hcl` files and 8 MiB";
             reader.report(number, rules::SYNTAX, Span::at(0), message, help);
             trees.push(Tree::default());
             if number > MAX_FILES {

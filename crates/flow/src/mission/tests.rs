@@ -884,8 +884,11 @@ mcp "s" {
 #[test]
 fn variables_come_from_outside_then_from_defaults() {
     let text = "skill \"s\" {\n  description = \"${vars.key} ${vars.outside}\"\n  instructions = vars.team\n}\n";
+    let declared = format!("variable \"outside\" {{}}\n{text}");
     let set = |name: &str| (name == "outside" || name == "key").then(|| format!("set-{name}"));
-    let (project, reports) = read_with(&[("base.hcl", BASE), ("a.hcl", text)], &set);
+    let (_, reports) = read_with(&[("base.hcl", BASE), ("a.hcl", text)], &set);
+    assert!(errors(&reports)[0].contains("unknown variable `vars.outside`"));
+    let (project, reports) = read_with(&[("base.hcl", BASE), ("a.hcl", &declared)], &set);
     assert_eq!(lines(&reports), Vec::<String>::new());
     assert_eq!(
         project.skills[0].description,
@@ -1167,6 +1170,10 @@ fn objectives_are_filled_for_each_item() {
         .objectives(mission, None, &Cell::new(usize::MAX))
         .unwrap();
     assert_eq!(objectives, ["Do a", "Do b"]);
+    // Tasks share the limit, so that a plan stays small.
+    let left = Cell::new(15);
+    assert!(task.objectives(mission, None, &left).is_some());
+    assert!(task.objectives(mission, None, &left).is_none());
 }
 
 #[test]

@@ -418,6 +418,11 @@ pub fn mission_trust_sections(
         .iter()
         .filter(|variable| variable.is_secret);
     let secrets = secrets.map(|variable| variable.name.to_string());
+    let plain = project
+        .variables
+        .iter()
+        .filter(|variable| !variable.is_secret);
+    let plain = plain.map(|variable| variable.name.to_string());
     let budgets = project.missions.iter().map(|mission| {
         let budget = &mission.budget;
         let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
@@ -444,7 +449,7 @@ pub fn mission_trust_sections(
     let hidden = hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
-    let all: [(&'static str, Vec<String>, bool); 15] = [
+    let all: [(&'static str, Vec<String>, bool); 16] = [
         (
             "Changed since it was trusted",
             trust_changes(&trust.changes),
@@ -472,6 +477,11 @@ pub fn mission_trust_sections(
             false,
         ),
         ("Uses these secrets", secrets.collect(), true),
+        (
+            "Uses these variables, which models may read",
+            plain.collect(),
+            false,
+        ),
         ("Reads these folders", packets.collect(), false),
         ("Budgets of missions", budgets.collect(), false),
         ("Contains hidden text", hidden.collect(), true),
@@ -492,7 +502,9 @@ pub fn mission_trust_sections(
 fn shown_server(block: &ServerBlock) -> McpServer {
     let setting = |key: &str| {
         let found = block.settings.iter().find(|(name, _)| **name == *key);
-        found.map(|(_, value)| value)
+        found
+            .map(|(_, value)| value)
+            .filter(|value| **value != HclValue::Null)
     };
     let pairs = |key: &str| -> BTreeMap<String, String> {
         match setting(key) {
