@@ -88,6 +88,7 @@
 mod agent_trust;
 mod host_paths;
 pub mod inspect;
+mod mission_costs;
 #[cfg(feature = "providers")]
 mod mission_models;
 mod mission_servers;
@@ -128,6 +129,7 @@ pub use prowess_runtime::{
 };
 /// Runs of missions.
 pub mod mission {
+    pub use crate::mission_costs::{MissionCosts, mission_costs};
     pub use prowess_runtime::{
         FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices,
         cancel_mission, checked_inputs, mission_events, mission_outputs, mission_state,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use prowess::agent::{Ending, Event, RecordedAnswer, StampedEvent};
 use prowess::inspect::{self, PlanOptions};
 use prowess::mission::{
-    FinishedMission, MissionCancel, MissionResume, cancel_mission, mission_outputs,
+    FinishedMission, MissionCancel, MissionResume, cancel_mission, mission_costs, mission_outputs,
 };
 use prowess::policy::{ApprovalAnswer, Decision, Verdict};
 use prowess::tools::{
@@ -397,6 +397,8 @@ impl Host {
         let mut document = inspect::mission_run(&id, &state, &open);
         document["state"] = self.word(&id).into();
         document["outputs"] = mission_outputs(&state);
+        let costs = mission_costs(&*self.store, &id).map_err(|error| failure(&error))?;
+        document["costs"] = inspect::mission_costs(&costs.unwrap_or_default());
         document["questions"] = open.iter().map(questions::describe).collect();
         let jobs = self.jobs();
         let fault = jobs.faults.iter().rev().find(|(run, _)| *run == id);

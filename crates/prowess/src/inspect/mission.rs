@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::agents::findings;
 use super::permissions::{TrustSection, trust_changes, trust_word};
+use crate::mission_costs::MissionCosts;
 
 /// The number of starts that a plan lists for a schedule.
 const STARTS: usize = 4;
@@ -500,6 +501,22 @@ pub fn mission_run(run: &str, state: &MissionState, waiting: &[OpenQuestion]) ->
         "budget": state.budget(),
         "tasks": tasks,
         "questions": questions,
+    })
+}
+
+/// Describes what runs of a mission used, by task, agent and skill.
+pub fn mission_costs(costs: &MissionCosts) -> Value {
+    let usage = |usage: &MissionUsage| json!({ "tokens": usage.tokens, "micros": usage.micros, "requests": usage.turns });
+    let rows = |rows: &mut dyn Iterator<Item = (&Box<str>, &MissionUsage)>| -> Vec<Value> {
+        rows.map(|(name, used)| json!({ "name": name, "used": usage(used) }))
+            .collect()
+    };
+    json!({
+        "total": usage(&costs.total),
+        "tasks": rows(&mut costs.tasks.iter().map(|(name, used)| (name, used))),
+        "agents": rows(&mut costs.agents.iter()),
+        "skills": rows(&mut costs.skills.iter()),
+        "complete": costs.is_complete,
     })
 }
 
