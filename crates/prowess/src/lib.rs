@@ -94,9 +94,14 @@
 //! use prowess::flow::NoFiles;
 //! use prowess::flow::mission::{GraphFormat, MissionProject, MissionSettings, MissionText};
 //!
+//! let text = r#"
+//! mission "tidy" {
+//!   task "sweep" { objective = "Sweep." }
+//! }
+//! "#;
 //! let files = [MissionText {
 //!     path: "mission.hcl".to_owned(),
-//!     bytes: Ok(br#"mission "tidy" { task "sweep" { objective = "Sweep." } }"#.to_vec()),
+//!     bytes: Ok(text.into()),
 //! }];
 //! let (plan, reports) = MissionProject::read(&files, &NoFiles, &MissionSettings::default());
 //! let mission = plan.mission("tidy").unwrap();

@@ -100,7 +100,7 @@ pub(crate) struct MissionShowArgs {
     #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
     pub(crate) run: Option<String>,
     /// A task of the run
-    #[arg(value_name = "TASK")]
+    #[arg(value_name = "TASK", add = ArgValueCandidates::new(completions::mission_tasks))]
     pub(crate) task: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -123,7 +123,7 @@ pub(crate) struct MissionResumeArgs {
     #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
     pub(crate) run: String,
     /// Run a failed task again (can be repeated)
-    #[arg(long, value_name = "TASK")]
+    #[arg(long, value_name = "TASK", add = ArgValueCandidates::new(completions::mission_tasks))]
     pub(crate) retry: Vec<String>,
     /// Continue with the files as they are now
     #[arg(long)]

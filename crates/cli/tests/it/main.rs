@@ -43,6 +43,7 @@ mod mcp;
 mod mcp_missions;
 mod mission_runs;
 mod mission_set;
+mod mission_surfaces;
 mod missions;
 mod new;
 mod output;

@@ -18,6 +18,14 @@ use crate::mission_costs::MissionCosts;
 /// The number of starts that a plan lists for a schedule.
 const STARTS: usize = 4;
 
+/// The JSON Schema of a plan.
+const PLAN_SCHEMA: &str = include_str!("plan_schema.json");
+
+/// Returns the JSON Schema of the document of [`plan`].
+pub fn plan_schema() -> Value {
+    serde_json::from_str(PLAN_SCHEMA).unwrap_or_default()
+}
+
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanOptions<'a> {

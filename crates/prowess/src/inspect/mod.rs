@@ -25,7 +25,7 @@ pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use mission::{
     PlanOptions, interval, mission_costs, mission_run, mission_trust, mission_trust_sections,
-    missions, plan, starts, task_word,
+    missions, plan, plan_schema, starts, task_word,
 };
 pub use permissions::{
     TrustSection, activation, activation_report, command_run, command_run_report, decision,
