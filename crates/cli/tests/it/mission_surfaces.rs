@@ -332,7 +332,11 @@ fn runs_and_tasks_are_completed() {
     let id = result["run"].as_str().unwrap();
     let complete = crate::completions::complete;
     for verb in ["show", "resume", "cancel"] {
-        assert_eq!(complete(&world, &["mission", verb, &id[..4]]), [id], "{verb}");
+        assert_eq!(
+            complete(&world, &["mission", verb, &id[..4]]),
+            [id],
+            "{verb}"
+        );
     }
     assert_eq!(complete(&world, &["mission", "show", id, "ga"]), ["gather"]);
     // A name with a blank is not offered: shells insert candidates as they are.
