@@ -159,12 +159,12 @@ fn agent_of(events: &[StampedEvent]) -> Box<str> {
 }
 
 fn task_of(state: &MissionState, session: &str) -> Box<str> {
-    let is_its = |id: &Box<str>| **id == *session;
     let mut tasks = state.tasks();
     let found = tasks.find(|(_, known)| {
         let mut units = known.units.values();
         units.any(|unit| {
-            unit.session.as_ref().is_some_and(is_its) || unit.earlier.iter().any(is_its)
+            let mut sessions = unit.session.iter().chain(&unit.earlier);
+            sessions.any(|id| **id == *session)
         })
     });
     found.map(|(task, _)| task.name.clone()).unwrap_or_default()

@@ -4,7 +4,7 @@
 use prowess_tools::Schema;
 use serde_json::{Value, json};
 
-use crate::mission_runs::{calls, done, mission, script, trust};
+use crate::mission_runs::{calls, done, mission, script};
 use crate::world::{Output, World};
 
 /// A project in several files: names with blanks and an apostrophe, texts in files, two missions, four
@@ -169,8 +169,17 @@ fn typed(output: &Output) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// missions.md line 80: what an error says to type works. Each row has the command, its exit code, a part
-/// of the command that is suggested, words to put in place of placeholders, and the exit code after it.
+/// Returns the suggested command that has a part.
+#[track_caller]
+fn suggested(output: &Output, part: &str) -> Vec<String> {
+    let typed = typed(output);
+    let found = typed.iter().find(|words| words.join(" ").contains(part));
+    found
+        .unwrap_or_else(|| panic!("{part} in {}{}", output.stdout, output.stderr))
+        .clone()
+}
+
+/// missions.md line 80: what an error says to type works.
 #[test]
 fn hints_of_mission_errors_can_be_typed() {
     let world = mission(
@@ -196,14 +205,6 @@ fn hints_of_mission_errors_can_be_typed() {
         let model: &[&str] = if asks { &model } else { &[] };
         world.run(&[arguments, model].concat())
     };
-    #[track_caller]
-    fn suggested(output: &Output, part: &str) -> Vec<String> {
-        let typed = typed(output);
-        let found = typed.iter().find(|words| words.join(" ").contains(part));
-        found
-            .unwrap_or_else(|| panic!("{part} in {}{}", output.stdout, output.stderr))
-            .clone()
-    }
     let again = |words: &[String], replace: &[(&str, &str)], code: i32| {
         let words: Vec<String> = words
             .iter()

@@ -556,7 +556,7 @@ impl Writer {
             }
         }
         if !literal.is_empty() {
-            let variables = wording::all(literal.iter().map(|name| wording::tick(name)));
+            let variables = wording::all(literal.iter().map(wording::tick));
             let message =
                 format!("values of the server `{name}` become secret variables: {variables}");
             let first = literal.first().map_or("NAME", String::as_str);
