@@ -69,6 +69,13 @@ fn read_only(bencher: divan::Bencher<'_, '_>, bytes: usize) {
     bencher.bench(|| prowess_hcl::parse(text.as_bytes()).items.len());
 }
 
+/// The grammar alone, without spans, findings and recovery.
+#[divan::bench(args = [10_000, 100_000, 1_000_000], sample_count = 10)]
+fn hcl_edit_only(bencher: divan::Bencher<'_, '_>, bytes: usize) {
+    let text = blocks(bytes);
+    bencher.bench(|| hcl_edit::parser::parse_body(&text).map_or(0, |body| body.len()));
+}
+
 #[divan::bench(args = [10_000, 100_000, 1_000_000], sample_count = 10)]
 fn read_and_plan(bencher: divan::Bencher<'_, '_>, bytes: usize) {
     let text = blocks(bytes);

@@ -137,6 +137,16 @@ pub trait ProjectFiles {
     }
 }
 
+/// A project without other files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl ProjectFiles for NoFiles {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, ReadFault> {
+        Err(ReadFault::Missing)
+    }
+}
+
 /// An agent file that is being read.
 pub(crate) struct FileReader<'a> {
     pub(crate) path: &'a str,

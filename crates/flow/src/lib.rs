@@ -19,7 +19,7 @@ mod servers;
 mod tree;
 
 pub use dialects::{Dialect, read};
-pub use file_reader::{MIN_FILE, ProjectFiles};
+pub use file_reader::{MIN_FILE, NoFiles, ProjectFiles};
 pub use json::{JsonError, parse as parse_json};
 pub use model::{
     AgentDef, AgentFile, AgentLimits, AgentName, AgentNameFault, CommandDef, ModelAlias,

@@ -84,10 +84,36 @@
 //! assert_eq!(&*hits[0].skill.name, "pdf-forms");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Missions
+//!
+//! Reading and checking a mission runs nothing. `Engine::run_mission` runs it; the example `mission`
+//! has the rest.
+//!
+//! ```
+//! use prowess::flow::NoFiles;
+//! use prowess::flow::mission::{GraphFormat, MissionProject, MissionSettings, MissionText};
+//!
+//! let text = r#"
+//! mission "tidy" {
+//!   task "sweep" { objective = "Sweep." }
+//! }
+//! "#;
+//! let files = [MissionText {
+//!     path: "mission.hcl".to_owned(),
+//!     bytes: Ok(text.into()),
+//! }];
+//! let (plan, reports) = MissionProject::read(&files, &NoFiles, &MissionSettings::default());
+//! let mission = plan.mission("tidy").unwrap();
+//! assert!(mission.graph(GraphFormat::Text).contains("sweep"));
+//! // It has no commander and no agents: findings with their lines.
+//! assert!(!reports[0].diagnostics.is_empty());
+//! ```
 
 mod agent_trust;
 mod host_paths;
 pub mod inspect;
+mod mission_costs;
 #[cfg(feature = "providers")]
 mod mission_models;
 mod mission_servers;
@@ -108,6 +134,7 @@ pub use prowess_catalog::{
 };
 pub use prowess_config as config;
 pub use prowess_diag as diag;
+pub use prowess_flow as flow;
 #[cfg(feature = "providers")]
 pub use prowess_http as http;
 pub use prowess_lint as lint;
@@ -128,6 +155,8 @@ pub use prowess_runtime::{
 };
 /// Runs of missions.
 pub mod mission {
+    pub use crate::mission_costs::{MissionCosts, mission_costs};
+    pub use prowess_registry::{MissionFiles, mission_folder};
     pub use prowess_runtime::{
         FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices,
         cancel_mission, checked_inputs, mission_events, mission_outputs, mission_state,

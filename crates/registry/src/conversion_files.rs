@@ -184,6 +184,7 @@ impl ConversionFiles {
             missions,
             agents: self.agents.iter().filter_map(agent).collect(),
             skills: skills.map(skill).collect(),
+            servers: Vec::new(),
         }
     }
 }

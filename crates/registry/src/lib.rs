@@ -45,7 +45,7 @@ pub use fs::walk::{ScanNotice, Visit, WalkOptions, WalkSummary, visit_all, walk}
 pub use fs::watch::{WatchHandle, WatchMode, WatchOptions};
 pub use link_route::{OutsideRoute, outside_route};
 pub use memory::{InvalidSkill, MemorySource, NewSkill, SkillBuilder};
-pub use mission_files::{MissionFiles, mission_folder};
+pub use mission_files::{MissionFiles, mission_file_stamps, mission_folder};
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
 pub use source::{Known, Scan, SearchedFolder, SkillSource, SourceFault, SourceFaultKind};
 pub use stamp::{file_stamp, is_at_rest};

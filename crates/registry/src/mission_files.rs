@@ -1,7 +1,9 @@
 //! Finds and reads the mission files of a project: Squadron's `.hcl` files.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use prowess_diag::FileReport;
 use prowess_flow::ProjectFiles;
@@ -43,7 +45,7 @@ impl MissionFiles {
         let full = path.canonicalize().map_err(unreadable)?;
         let (root, paths) = if full.is_dir() {
             let mut paths = Vec::new();
-            collect(&full, "", 0, &mut 0, &mut paths);
+            collect(&full, "", 0, &mut 0, &is_hcl, &mut paths);
             paths.sort();
             (full, paths)
         } else {
@@ -74,6 +76,32 @@ impl MissionFiles {
         let folder = ProjectFolder::open(&self.root, &left)?;
         Ok(MissionProject::read(&self.files, &folder, settings))
     }
+}
+
+/// Returns the times and sizes of the files of a mission project: its `.hcl` files, and the texts that
+/// they may load. Empty if a folder has no `.hcl` file. A file stands for the project around it.
+pub fn mission_file_stamps(path: &Path) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
+    let mut folder = path.to_owned();
+    if path.is_file() {
+        let above = path.parent().unwrap_or(path);
+        folder = mission_folder(above, None).unwrap_or_else(|| above.to_owned());
+    }
+    let is_text = |path: &Path| {
+        path.extension()
+            .is_some_and(|end| end == "md" || end == "txt")
+    };
+    let is_wanted = |path: &Path| is_hcl(path) || is_text(path);
+    let mut paths = Vec::new();
+    collect(&folder, "", 0, &mut 0, &is_wanted, &mut paths);
+    if !paths.iter().any(|path| is_hcl(Path::new(path))) {
+        return BTreeMap::new();
+    }
+    let stamp = |path: String| {
+        let path = folder.join(path);
+        let about = path.metadata().ok()?;
+        Some((path, (about.modified().ok(), about.len())))
+    };
+    paths.into_iter().filter_map(stamp).collect()
 }
 
 /// Returns the folder of the mission project around a folder: the folder itself if it has mission
@@ -123,7 +151,7 @@ fn has_mission_files(folder: &Path, left: &Cell<usize>) -> bool {
 
 fn has_mission_files_below(folder: &Path, left: &Cell<usize>) -> bool {
     let mut paths = Vec::new();
-    collect(folder, "", 0, &mut 0, &mut paths);
+    collect(folder, "", 0, &mut 0, &is_hcl, &mut paths);
     paths
         .iter()
         .any(|path| is_mission(folder, &folder.join(path), left))
@@ -148,7 +176,14 @@ fn is_hcl(path: &Path) -> bool {
 }
 
 /// Collects the `.hcl` files below a folder, relative to it.
-fn collect(root: &Path, path: &str, depth: usize, entries: &mut usize, paths: &mut Vec<String>) {
+fn collect(
+    root: &Path,
+    path: &str,
+    depth: usize,
+    entries: &mut usize,
+    is_wanted: &dyn Fn(&Path) -> bool,
+    paths: &mut Vec<String>,
+) {
     let Ok(listing) = std::fs::read_dir(root.join(path)) else {
         return;
     };
@@ -168,9 +203,9 @@ fn collect(root: &Path, path: &str, depth: usize, entries: &mut usize, paths: &m
         };
         if kind.is_dir() {
             if !name.starts_with('.') && depth < MAX_DEPTH {
-                collect(root, &inner, depth + 1, entries, paths);
+                collect(root, &inner, depth + 1, entries, is_wanted, paths);
             }
-        } else if is_hcl(Path::new(name)) {
+        } else if is_wanted(Path::new(name)) {
             paths.push(inner);
         }
     }

@@ -313,9 +313,8 @@ pub(crate) fn restrict(agents: &[Agent], context: &mut ToolContext) {
 pub(crate) fn restrict_given(engine: &Engine, agents: &[Agent], tools: &mut Toolset) {
     for listed in agents.iter().flat_map(|agent| &agent.tools) {
         let selected = agent_profile::select_listed(engine, listed).tools;
-        let is_asker = |name: &Box<str>| **name == *ASK_HUMAN;
-        let is_given =
-            listed.iter().any(is_asker) || selected.is_none_or(|names| names.iter().any(is_asker));
+        let has_asker = |names: &[Box<str>]| names.iter().any(|name| **name == *ASK_HUMAN);
+        let is_given = has_asker(listed) || selected.is_none_or(|names| has_asker(&names));
         tools.retain(|tool| tool != ASK_HUMAN || is_given);
     }
 }

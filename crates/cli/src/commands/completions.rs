@@ -57,6 +57,9 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
+/// Maximum number of words of a command line among which a run is searched.
+const MAX_WORDS: usize = 64;
+
 /// Handles a completion request from a shell. Returns `true` if there was one.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
@@ -234,6 +237,28 @@ pub(crate) fn mission_runs() -> Vec<CompletionCandidate> {
         CompletionCandidate::new(&*one.id).help(Some(help.into()))
     };
     found.map(candidate).collect()
+}
+
+/// Returns the tasks of the run that the command line names.
+pub(crate) fn mission_tasks() -> Vec<CompletionCandidate> {
+    use prowess::traits::SessionStore as _;
+    let environment = Environment::read();
+    let Some(store) = super::questions::store(&environment) else {
+        return Vec::new();
+    };
+    let words = environment.arguments.iter().rev();
+    let words = words.filter_map(|word| word.to_str().filter(|word| !word.is_empty()));
+    let state = words.take(MAX_WORDS).find_map(|word| {
+        let run = store.find(word).ok()?;
+        let events = store.events(&run).ok()?;
+        super::mission_run::recorded_state(&events).ok()?
+    });
+    let tasks = state
+        .iter()
+        .flat_map(prowess_flow::mission::MissionState::tasks);
+    let names = tasks.map(|(task, _)| &*task.name);
+    let names = names.filter(|name| is_harmless(name));
+    names.map(CompletionCandidate::new).collect()
 }
 
 /// Returns the names of the variables of missions.

@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use prowess::inspect;
+use prowess_config::{McpServer, McpTransport};
 use prowess_diag::{FileReport, FindingCounts, Severity, wording};
-use prowess_flow::convert::{Conversion, ConvertTarget, ConvertedFile, convert};
+use prowess_flow::AgentDef;
+use prowess_flow::convert::{
+    Conversion, ConvertServer, ConvertTarget, ConvertTransport, ConvertedFile, convert,
+};
 use prowess_flow::mission::{MissionProject, MissionSettings};
 use prowess_registry::ConversionFiles;
 use prowess_spec::ReadFault;
@@ -202,8 +206,35 @@ fn converted(
         add_errors(&file.root, &file.reports, &shown, &mut reports);
     }
     let projects = files.open().map_err(|fault| cannot(&path, &fault))?;
-    let source = files.source(&projects, project.as_ref(), &shown);
+    let mut source = files.source(&projects, project.as_ref(), &shown);
+    let agents = source.agents.iter().flat_map(|one| &one.file.agents);
+    source.servers = agents.flat_map(servers).collect();
     Ok((convert(&source, target), reports))
+}
+
+/// Returns the MCP servers in the files of an agent.
+fn servers(agent: &AgentDef) -> Vec<ConvertServer> {
+    let found = prowess_config::agent_servers(agent).into_iter();
+    let server = |(server, file): (McpServer, Box<str>)| ConvertServer {
+        agent: agent.name.as_str().into(),
+        file,
+        name: server.name,
+        transport: match server.transport {
+            McpTransport::Program {
+                command,
+                args,
+                env,
+                cwd,
+            } => ConvertTransport::Program {
+                command,
+                args,
+                env,
+                has_folder: cwd.is_some(),
+            },
+            McpTransport::Web { url, headers } => ConvertTransport::Web { url, headers },
+        },
+    };
+    found.map(server).collect()
 }
 
 /// Adds the errors of reports: because of each of them, something was not read. What was read, and

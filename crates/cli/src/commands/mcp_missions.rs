@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use prowess::agent::{Ending, Event, RecordedAnswer, StampedEvent};
 use prowess::inspect::{self, PlanOptions};
 use prowess::mission::{
-    FinishedMission, MissionCancel, MissionResume, cancel_mission, mission_outputs,
+    FinishedMission, MissionCancel, MissionResume, cancel_mission, mission_costs, mission_outputs,
 };
 use prowess::policy::{ApprovalAnswer, Decision, Verdict};
 use prowess::tools::{
@@ -140,10 +140,13 @@ struct Job {
     cancel: CancellationToken,
 }
 
+/// Receives the id of a run that has started, or the reason why it has not.
+type StartReport = mpsc::SyncSender<Result<Box<str>, Failure>>;
+
 /// Reports the first session of a job, which is the run, and notes that something was recorded.
 struct RunWatcher {
     host: Arc<Host>,
-    started: Mutex<Option<mpsc::SyncSender<Result<Box<str>, Failure>>>>,
+    started: Mutex<Option<StartReport>>,
 }
 
 impl fmt::Debug for RunWatcher {
@@ -256,11 +259,11 @@ impl Host {
                 return Ok(());
             };
             // An answer may have been given while other tasks were running.
-            let is_answered = |id: &Box<str>| {
+            let is_answered = questions.iter().any(|id| {
                 let found = self.store.question(id);
                 found.is_ok_and(|found| matches!(found.state, QuestionState::Answered(_)))
-            };
-            if cancel.is_cancelled() || !questions.iter().any(is_answered) {
+            });
+            if cancel.is_cancelled() || !is_answered {
                 return Ok(());
             }
             let resume = self.resume(&state, MissionResume::default())?;
@@ -273,7 +276,7 @@ impl Host {
         number: u64,
         run: Option<Box<str>>,
         ended: Result<(), Failure>,
-        sender: &mpsc::SyncSender<Result<Box<str>, Failure>>,
+        sender: &StartReport,
     ) {
         let mut jobs = self.jobs();
         jobs.running.retain(|job| job.number != number);
@@ -390,11 +393,16 @@ impl Host {
     }
 
     fn status(&self, input: &Value) -> Result<Value, Failure> {
-        let (id, _, state) = self.run(input)?;
+        let (id, ..) = self.run(input)?;
+        // First the word: the record of a run that has ended is complete.
+        let word = self.word(&id);
+        let (_, _, state) = self.run(input)?;
         let open = mission_run::questions(&*self.store, &id);
         let mut document = inspect::mission_run(&id, &state, &open);
-        document["state"] = self.word(&id).into();
+        document["state"] = word.into();
         document["outputs"] = mission_outputs(&state);
+        let costs = mission_costs(&*self.store, &id).map_err(|error| failure(&error))?;
+        document["costs"] = inspect::mission_costs(&costs.unwrap_or_default());
         document["questions"] = open.iter().map(questions::describe).collect();
         let jobs = self.jobs();
         let fault = jobs.faults.iter().rev().find(|(run, _)| *run == id);
@@ -407,13 +415,15 @@ impl Host {
         let seconds = number(input, "wait_seconds").unwrap_or(0).min(MAX_WAIT);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
-            let (id, events, _) = self.run(input)?;
+            let (id, ..) = self.run(input)?;
+            // First the state: a run that has ended has all its events.
+            let state = self.word(&id);
+            let (_, events, _) = self.run(input)?;
             let first = usize::try_from(after)
                 .unwrap_or(usize::MAX)
                 .min(events.len());
             let new = events.get(first..).unwrap_or_default();
             let left = deadline.saturating_duration_since(Instant::now());
-            let state = self.word(&id);
             let may_come = state == "running" && !self.is_closed.load(Ordering::SeqCst);
             if new.is_empty() && may_come && !left.is_zero() {
                 let waited = self

@@ -216,7 +216,9 @@ impl ReadProject {
                 ReadFault::TooLarge { bytes } => format!("it has {}", wording::size(*bytes)),
                 ReadFault::Unreadable(why) => why.clone(),
             };
-            Failure::new(format!("cannot read {shown}")).cause(why)
+            Failure::new(format!("cannot read {shown}"))
+                .cause(why)
+                .hint("list the missions of this folder with `prowess mission list`")
         };
         let files = MissionFiles::read(&path).map_err(|fault| cannot(&fault))?;
         if files.files.is_empty() {
@@ -407,12 +409,22 @@ pub(crate) fn given_inputs(
     let mut given = Vec::new();
     if let Some(path) = file {
         let shown = wording::tick(path.display());
-        let text = std::fs::read_to_string(environment.current.join(path))
-            .map_err(|error| Failure::new(format!("cannot read {shown}")).cause(error))?;
-        let parsed: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| Failure::new(format!("{shown} is not JSON")).cause(error))?;
+        let hint = || {
+            format!(
+                "write an object with the inputs into it; {}",
+                see_inputs(mission)
+            )
+        };
+        let text = std::fs::read_to_string(environment.current.join(path)).map_err(|error| {
+            let failure = Failure::new(format!("cannot read {shown}"));
+            failure.cause(error).hint(hint())
+        })?;
+        let parsed: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+            let failure = Failure::new(format!("{shown} is not JSON"));
+            failure.cause(error).hint(hint())
+        })?;
         let serde_json::Value::Object(entries) = parsed else {
-            return Err(Failure::new(format!("{shown} is not a JSON object")));
+            return Err(Failure::new(format!("{shown} is not a JSON object")).hint(hint()));
         };
         for (name, value) in entries {
             let value = from_json(&value);
@@ -453,17 +465,24 @@ pub(crate) fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> F
                 .collect();
             match near {
                 Some(near) => error.hint(format!("did you mean {}?", wording::tick(near))),
-                None if known.is_empty() => error,
+                None if known.is_empty() => error.hint(see_inputs(mission)),
                 None => error.hint(format!("its inputs are {}", wording::all(known))),
             }
         }
         InputFault::Type(fault) => {
             Failure::new(format!("invalid value for the input {shown}: {fault}"))
+                .hint(see_inputs(mission))
         }
         InputFault::Protected => Failure::new(format!(
             "the input {shown} is protected: the mission sets it"
-        )),
+        ))
+        .hint(see_inputs(mission)),
     }
+}
+
+fn see_inputs(mission: &Mission) -> String {
+    let command = wording::command(["prowess", "mission", "plan", ".", &*mission.name]);
+    format!("see its inputs with {command}")
 }
 
 fn print_mission(

@@ -9,7 +9,7 @@ use prowess::agent::{Ending, Event, FailureKind, RunBudget, StampedEvent};
 use prowess::inspect;
 use prowess::mission::{
     FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
-    checked_inputs, mission_outputs, mission_state,
+    checked_inputs, mission_costs, mission_outputs, mission_state,
 };
 use prowess::tools::Tool;
 use prowess::traits::{
@@ -19,8 +19,8 @@ use prowess::traits::{
 use prowess::{CancellationToken, MissionModels, MissionServers, mission_servers};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_flow::mission::{
-    Mission, MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState, ModelRef,
-    ToolRef, from_json, to_json,
+    Mission, MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState,
+    MissionUsage, ModelRef, ToolRef, from_json, to_json,
 };
 use prowess_mcp::Client;
 use prowess_store::SystemClock;
@@ -102,7 +102,7 @@ pub(crate) struct MissionShowArgs {
     #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
     pub(crate) run: Option<String>,
     /// A task of the run
-    #[arg(value_name = "TASK")]
+    #[arg(value_name = "TASK", add = ArgValueCandidates::new(completions::mission_tasks))]
     pub(crate) task: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -125,7 +125,7 @@ pub(crate) struct MissionResumeArgs {
     #[arg(value_name = "RUN", add = ArgValueCandidates::new(completions::mission_runs))]
     pub(crate) run: String,
     /// Run a failed task again (can be repeated)
-    #[arg(long, value_name = "TASK")]
+    #[arg(long, value_name = "TASK", add = ArgValueCandidates::new(completions::mission_tasks))]
     pub(crate) retry: Vec<String>,
     /// Continue with the files as they are now
     #[arg(long)]
@@ -827,9 +827,12 @@ pub(crate) fn show(
     let (id, state) = state_of(typed, &setup)?;
     let store = setup.sessions();
     let open = questions(&*store, &id);
+    let costs = mission_costs(&*store, &id).map_err(|error| failure(&error))?;
+    let costs = costs.unwrap_or_default();
     if args.json {
         let mut document = inspect::mission_run(&id, &state, &open);
         document["outputs"] = mission_outputs(&state);
+        document["costs"] = inspect::mission_costs(&costs);
         printer.json(&document)?;
         return Ok(Exit::Done);
     }
@@ -879,6 +882,12 @@ pub(crate) fn show(
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
+    for (title, rows) in [("AGENT", &costs.agents), ("SKILL", &costs.skills)] {
+        if !rows.is_empty() {
+            let table = cost_table(title, rows.iter());
+            printer.answer(&format!("\n{}", table.render(printer.width())))?;
+        }
+    }
     for open in &open {
         let id = &open.question.id;
         printer.note(
@@ -894,6 +903,23 @@ pub(crate) fn show(
     }
     printer.status(&spent(&id, &state));
     Ok(Exit::Done)
+}
+
+/// Returns a table of what the named parts of a run used.
+pub(crate) fn cost_table<'c>(
+    title: &'static str,
+    rows: impl Iterator<Item = (&'c Box<str>, &'c MissionUsage)>,
+) -> Table {
+    let mut table = Table::new(&[title, "REQUESTS", "TOKENS", "COST"]);
+    for (name, used) in rows {
+        table.row(vec![
+            Cell::styled(name, theme::ACCENT.on_default()),
+            Cell::number(&used.turns.to_string()),
+            Cell::number(&used.tokens.to_string()),
+            Cell::number(&dollars(used.micros)),
+        ]);
+    }
+    table
 }
 
 fn show_task(

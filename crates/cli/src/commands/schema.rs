@@ -7,6 +7,9 @@ use prowess_spec::schema::SCHEMAS;
 
 use crate::output::{Exit, Failure, Printer};
 
+/// The name of the schema of plans.
+const PLAN: &str = "plan";
+
 #[derive(Debug, Args)]
 #[command(
     about = "Print a JSON Schema\n\nWithout a name, lists the available schemas.",
@@ -25,7 +28,10 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure>
         SCHEMAS
             .iter()
             .map(|schema| (schema.name, schema.summary))
-            .chain([(config::SCHEMA_NAME, config::SCHEMA_SUMMARY)])
+            .chain([
+                (config::SCHEMA_NAME, config::SCHEMA_SUMMARY),
+                (PLAN, "The document of `prowess mission plan --json`"),
+            ])
     };
     let Some(name) = &args.name else {
         let text: String = all()
@@ -38,6 +44,8 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure>
         printer.json(&(schema.build)())?;
     } else if name == config::SCHEMA_NAME {
         printer.json(&config::schema())?;
+    } else if name == PLAN {
+        printer.json(&prowess::inspect::plan_schema())?;
     } else {
         let error = Failure::new(format!("no schema named `{name}`"));
         return Err(match suggest::nearest(name, all().map(|(name, _)| name)) {

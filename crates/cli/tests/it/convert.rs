@@ -387,3 +387,37 @@ fn values_of_the_environment_are_not_written() {
         }
     }
 }
+
+#[test]
+fn servers_of_a_crew_become_blocks() {
+    let world = World::new();
+    world.file(
+        "crew/a.skilled_crew.yaml",
+        "agents:\n  one:\n    mcp_servers:\n      - filePath: server.json\n",
+    );
+    world.file(
+        "crew/server.json",
+        r#"{"name": "docs", "command": "npx", "args": ["-y", "docs@1"], "env": {"TOKEN": "s3cret", "KEY": "${DOCS_KEY}"}}"#,
+    );
+    let run = ["convert", "crew", "--to", "squadron", "--out", "new"];
+    let output = world.run(&run).expect(0);
+    let told = "values of the server `docs` become secret variables: `docs_token`";
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    let files = tree(&world.path("new"));
+    assert!(
+        files.values().all(|text| !text.contains("s3cret")),
+        "{files:?}"
+    );
+    let text = &files["tools.hcl"];
+    assert!(text.contains("mcp \"docs\" {"), "{text}");
+    assert!(text.contains("vars.docs_token"), "{text}");
+    // The plan is valid, and the agent has the tools of its server.
+    let plan = world.run(&["mission", "plan", "new", "--json"]).expect(0);
+    assert_eq!(
+        plan.json()["agents"][0]["tools"],
+        serde_json::json!(["mcp.docs.all"])
+    );
+    // What the hint says works.
+    let set = world.command(&["mission", "set", "docs_token"]).dir("new");
+    set.stdin("s3cret\n").run().expect(0);
+}

@@ -118,7 +118,10 @@ fn run(world: &World, line: &str) -> (i32, String) {
         arguments.push("--digest".to_owned());
         arguments.push(digest.as_str().unwrap().to_owned());
     }
-    let output = world.command(&arguments).stdin(String::new()).run();
+    // A person types the value of a variable.
+    let is_set = arguments.len() > 2 && arguments[..2] == ["mission", "set"];
+    let typed = if is_set { "value\n" } else { "" };
+    let output = world.command(&arguments).stdin(typed.to_owned()).run();
     (output.code, format!("{}{}", output.stdout, output.stderr))
 }
 

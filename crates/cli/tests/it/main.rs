@@ -48,6 +48,7 @@ mod mission_runs;
 mod mission_secrets;
 mod mission_server;
 mod mission_set;
+mod mission_surfaces;
 mod missions;
 mod new;
 mod output;

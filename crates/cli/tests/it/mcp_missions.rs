@@ -95,7 +95,7 @@ impl Client {
     /// position.
     fn watch(&mut self, run: &str, mut after: u64, until: &str) -> (Vec<Value>, u64) {
         let mut seen = Vec::new();
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             let wait = json!({ "run": run, "after": after, "wait_seconds": 10 });
             let part = self.call("mission_events", &wait);

@@ -58,7 +58,7 @@ fn no_usage() {
     let document = world.run(&["stats", "--json"]).expect(0).json();
     assert_eq!(
         document,
-        json!({ "schema": "prowess.stats/1", "total": 0, "skills": [] })
+        json!({ "schema": "prowess.stats/1", "total": 0, "skills": [], "missions": [] })
     );
     // `stats` does not create the store.
     assert!(!world.path("~/data").exists());
@@ -152,4 +152,125 @@ fn broken_store_is_reported_and_does_not_stop_commands() {
     insta::assert_snapshot!("doctor_of_a_broken_store", store.join("\n"));
     // The file may belong to another program and is not changed.
     assert_eq!(world.read("~/data/prowess.db"), text);
+}
+
+/// The sums over tasks, agents and skills agree with what the scripted model reports.
+#[test]
+fn costs_of_missions_add_up() {
+    let world = crate::mission_runs::mission(
+        "task \"a\" { objective = \"a\" }\ntask \"b\" {\n objective = \"b\"\n depends_on = [tasks.a]\n}",
+    );
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let skill = "\"Calm.\"\n  skills = [skills.paint]";
+    let block =
+        "skill \"paint\" {\n  description = \"Paints.\"\n  instructions = \"PAINT-TEXT\"\n}\n";
+    world.file(
+        "mission.hcl",
+        format!("{block}{}", text.replace("\"Calm.\"", skill)),
+    );
+    crate::mission_runs::trust(&world);
+    let (worker, a, b) = (
+        "You are agent `worker`",
+        "You direct task `a`",
+        "You direct task `b`",
+    );
+    let reply = |when: &[&str], reply: serde_json::Value, input: u64, micros: u64| {
+        let mut reply = reply;
+        reply["when"] = json!(when);
+        reply["repeat"] = json!(true);
+        reply["usage"] = json!({ "input": input, "output": 1, "micros": micros });
+        reply
+    };
+    let call = |name: &str, input: serde_json::Value| json!({ "calls": [{ "name": name, "input": input }] });
+    let model = crate::mission_runs::script(
+        &world,
+        "a.jsonl",
+        &[
+            reply(
+                &[worker, "PAINT-TEXT"],
+                json!({ "text": "PAINTED" }),
+                99,
+                700,
+            ),
+            reply(
+                &[worker],
+                call("load_skill", json!({ "name": "paint" })),
+                49,
+                300,
+            ),
+            reply(
+                &[a, "PAINTED"],
+                call("task_complete", json!({ "summary": "done" })),
+                19,
+                50,
+            ),
+            reply(
+                &[a],
+                call("call_agent", json!({ "name": "worker", "task": "Paint." })),
+                9,
+                20,
+            ),
+            reply(
+                &[b],
+                call("task_complete", json!({ "summary": "done" })),
+                4,
+                5,
+            ),
+        ],
+    );
+    let run = ["mission", "run", "x", "--model", &model, "--json"];
+    for _ in 0..2 {
+        world.run(&run).expect(0);
+    }
+    let used = |tokens: u64, micros: u64, requests: u64| json!({ "tokens": tokens, "micros": micros, "requests": requests });
+    let row = |name: &str, used: serde_json::Value| json!({ "name": name, "used": used });
+    let listed = world.run(&["mission", "show", "--json"]).expect(0).json();
+    let id = listed["runs"][0]["run"].as_str().unwrap();
+    let shown = world.run(&["mission", "show", id, "--json"]).expect(0);
+    let shown = shown.json();
+    let costs = &shown["costs"];
+    assert_eq!(costs["total"], used(185, 1_075, 5));
+    assert_eq!(
+        costs["tasks"],
+        json!([row("a", used(180, 1_070, 4)), row("b", used(5, 5, 1))])
+    );
+    assert_eq!(
+        costs["agents"],
+        json!([
+            row("commander", used(35, 75, 3)),
+            row("worker", used(150, 1_000, 2))
+        ])
+    );
+    assert_eq!(costs["skills"], json!([row("paint", used(100, 700, 1))]));
+    // What the run itself records agrees.
+    assert_eq!(shown["spent"]["tokens"], 185);
+    assert_eq!(shown["spent"]["micros"], 1_075);
+    for (task, cost) in shown["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(costs["tasks"].as_array().unwrap())
+    {
+        assert_eq!(task["spent"]["tokens"], cost["used"]["tokens"]);
+        assert_eq!(task["spent"]["micros"], cost["used"]["micros"]);
+    }
+    let text = world.run(&["mission", "show", id]).expect(0).stdout;
+    assert!(text.contains("worker") && text.contains("paint"), "{text}");
+
+    // `stats` adds up the two runs.
+    let stats = world.run(&["stats", "--json"]).expect(0).json();
+    let mission = &stats["missions"][0];
+    assert_eq!(
+        (&mission["mission"], &mission["runs"]),
+        (&json!("x"), &json!(2))
+    );
+    assert_eq!(mission["total"], used(370, 2_150, 10));
+    assert_eq!(mission["tasks"][0], row("a", used(360, 2_140, 8)));
+    assert_eq!(mission["agents"][1], row("worker", used(300, 2_000, 4)));
+    assert_eq!(
+        mission["skills"],
+        json!([row("paint", used(200, 1_400, 2))])
+    );
+    let text = world.run(&["stats"]).expect(0).stdout;
+    assert!(text.contains("mission x: 2 runs, 370 tokens"), "{text}");
 }

@@ -68,6 +68,54 @@ pub struct ConvertSource<'a> {
     pub agents: Vec<ConvertAgent<'a>>,
     /// Folders with a `SKILL.md`.
     pub skills: Vec<SkillText>,
+    /// The MCP servers in the files of agents.
+    pub servers: Vec<ConvertServer>,
+}
+
+/// An MCP server of an agent.
+#[derive(Clone, Debug)]
+pub struct ConvertServer {
+    /// The agent.
+    pub agent: Box<str>,
+    /// The file that defines the server.
+    pub file: Box<str>,
+    /// The name of the server.
+    pub name: Box<str>,
+    /// How it is reached.
+    pub transport: ConvertTransport,
+}
+
+/// How a server is reached. `${NAME}` in a value is a variable.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ConvertTransport {
+    /// A program.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment.
+        env: BTreeMap<String, String>,
+        /// `true` if it starts in a folder of its own.
+        has_folder: bool,
+    },
+    /// A server on the web.
+    Web {
+        /// Its address.
+        url: String,
+        /// The headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl std::fmt::Debug for ConvertTransport {
+    /// Prints no values: each may contain a secret.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Program { .. } => "a program",
+            Self::Web { .. } => "an address",
+        })
+    }
 }
 
 /// A project of Squadron.

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prowess_diag::{Span, wording};
 use prowess_hcl::{
-    Attribute, Block, Expr, ExprKind, Item, Label, ObjectEntry, ReferenceStep, Tree, Value,
-    is_identifier, write_block,
+    Attribute, Block, Expr, ExprKind, Item, Label, ObjectEntry, ReferenceStep, TemplatePart, Tree,
+    Value, is_identifier, write_block,
 };
 
 use super::agents_md::{report_definition, report_file};
 use super::skills::{AGENT_KEY, MISSION_KEY, NAME_KEY, report_other_files};
-use super::{At, ConvertSource, HOLES, MissionSource, Output, SkillText, file_name};
+use super::{
+    At, ConvertServer, ConvertSource, ConvertTransport, HOLES, MissionSource, Output, SkillText,
+    file_name,
+};
 use crate::MAX_FILE;
 use crate::file_reader::shown;
 use crate::mission::{built_in_tool, project_path};
@@ -115,6 +118,10 @@ struct Writer {
     labels: BTreeMap<&'static str, BTreeSet<String>>,
     /// Models that agents of other systems need, by the label of the block.
     models: BTreeMap<String, ModelSettings>,
+    /// Servers that were written, with their labels.
+    servers: Vec<(ConvertServer, String)>,
+    /// The variables of `${NAME}`, by name.
+    variables: BTreeMap<String, String>,
     /// Number of bytes of texts that were put into files.
     texts: usize,
 }
@@ -256,7 +263,13 @@ impl Writer {
             report_file(agents, output);
             for agent in &agents.file.agents {
                 let at = agents.at(&agent.file, agent.span);
-                self.add_agent(agent, &at, &mut skills, output);
+                let servers = source.servers.iter().filter(|server| {
+                    let mut files = agent.server_files.iter();
+                    *server.agent == *agent.name.as_str()
+                        && files.any(|file| file.path == server.file)
+                });
+                let servers: Vec<&ConvertServer> = servers.collect();
+                self.add_agent(agent, &servers, &at, &mut skills, output);
             }
         }
         for skill in skills {
@@ -273,6 +286,7 @@ impl Writer {
     fn add_agent(
         &mut self,
         agent: &AgentDef,
+        servers: &[&ConvertServer],
         at: &At,
         skills: &mut [NewSkillBlock],
         output: &mut Output,
@@ -318,8 +332,8 @@ impl Writer {
                 output.lost(at, message, "write `low`, `medium` or `high`");
             }
         }
-        Self::report_servers(agent, at, output);
-        let tools = tools(agent, at, output);
+        let servers = self.add_servers(agent, servers, at, output);
+        let tools = tools(agent, &servers, at, output);
         if !tools.is_empty() {
             block.items.push(attribute("tools", list(tools)));
         }
@@ -452,9 +466,18 @@ impl Writer {
         label
     }
 
-    /// Reports the files of servers of an agent: what a program is given stays in one place.
-    fn report_servers(agent: &AgentDef, at: &At, output: &mut Output) {
+    /// Adds the servers of an agent. Returns their names and labels.
+    fn add_servers(
+        &mut self,
+        agent: &AgentDef,
+        servers: &[&ConvertServer],
+        at: &At,
+        output: &mut Output,
+    ) -> Vec<(Box<str>, String)> {
         for file in &agent.server_files {
+            if servers.iter().any(|server| server.file == file.path) {
+                continue;
+            }
             let message = format!(
                 "the MCP servers of `{}` in `{}` are not written",
                 shown(agent.name.as_str()),
@@ -466,6 +489,163 @@ impl Writer {
                 "write an `mcp` block for each, with its values as variables",
             );
         }
+        let mut labels = Vec::new();
+        for server in servers {
+            let is_same = |(known, _): &&(ConvertServer, String)| {
+                known.name == server.name
+                    && known.file == server.file
+                    && known.transport == server.transport
+            };
+            let known = self.servers.iter().find(is_same);
+            let known = known.map(|(_, label)| label.clone());
+            let label = known.unwrap_or_else(|| self.add_server(server, at, output));
+            labels.push((server.name.clone(), label));
+        }
+        labels
+    }
+
+    fn add_server(&mut self, server: &ConvertServer, at: &At, output: &mut Output) -> String {
+        let label = self.free("mcp", &snake(&server.name));
+        let mut block = new_block("mcp", Some(&label));
+        let name = shown(&server.name);
+        let mut literal = Vec::new();
+        match &server.transport {
+            ConvertTransport::Program {
+                command,
+                args,
+                env,
+                has_folder,
+            } => {
+                let command = self.filled(command);
+                block.items.push(attribute("command", command));
+                if !args.is_empty() {
+                    let mut values = Vec::new();
+                    let mut before = "";
+                    for arg in args {
+                        let (value, is_literal) = self.argument(&label, before, arg);
+                        values.push(value);
+                        literal.extend(is_literal);
+                        before = arg;
+                    }
+                    block.items.push(attribute("args", list(values)));
+                }
+                if !env.is_empty() {
+                    let env = self.hidden_pairs(&label, env, &mut literal);
+                    block.items.push(attribute("env", env));
+                }
+                if *has_folder {
+                    let message =
+                        format!("the folder in which the server `{name}` starts is not written");
+                    output.lost(at, message, "start it with `sh -c 'cd FOLDER && …'`");
+                }
+            }
+            ConvertTransport::Web { url, headers } => {
+                // Keys are often in the query, or before the host.
+                let is_hidden = url.contains(['?', '@']) && !url.contains("${");
+                let url = if is_hidden {
+                    let (value, is_literal) = self.hidden(&label, "url", url);
+                    literal.extend(is_literal);
+                    value
+                } else {
+                    self.filled(url)
+                };
+                block.items.push(attribute("url", url));
+                if !headers.is_empty() {
+                    let headers = self.hidden_pairs(&label, headers, &mut literal);
+                    block.items.push(attribute("headers", headers));
+                }
+            }
+        }
+        if !literal.is_empty() {
+            let variables = wording::all(literal.iter().map(wording::tick));
+            let message =
+                format!("values of the server `{name}` become secret variables: {variables}");
+            let first = literal.first().map_or("NAME", String::as_str);
+            output.lost(
+                at,
+                message,
+                format!("set each with `prowess mission set {first}`"),
+            );
+        }
+        self.add(block);
+        self.servers.push((server.clone(), label.clone()));
+        label
+    }
+
+    /// Returns an object whose values may be secrets.
+    fn hidden_pairs(
+        &mut self,
+        server: &str,
+        pairs: &BTreeMap<String, String>,
+        literal: &mut Vec<String>,
+    ) -> Expr {
+        let mut entries = Vec::new();
+        for (key, value) in pairs {
+            let (value, variable) = self.hidden(server, key, value);
+            literal.extend(variable);
+            entries.push((key.clone(), value));
+        }
+        object(entries)
+    }
+
+    /// Returns a value that may be a secret: a reference to a variable, whose name is returned if the
+    /// value itself is in the source. Values that are variables already stay.
+    fn hidden(&mut self, server: &str, key: &str, value: &str) -> (Expr, Option<String>) {
+        let has_variable = variables_of(value).iter().any(|part| part.1);
+        if has_variable {
+            return (self.filled(value), None);
+        }
+        if value.is_empty() {
+            return (text_expr(value), None);
+        }
+        let variable = self.secret(&format!("{server}_{key}"));
+        (reference("vars", &[&variable]), Some(variable))
+    }
+
+    /// Returns an argument of a program. The value of an option that is named like a secret is one.
+    fn argument(&mut self, server: &str, before: &str, arg: &str) -> (Expr, Option<String>) {
+        let is_option = |text: &str| text.starts_with('-');
+        if let Some((option, value)) = arg.split_once('=').filter(|_| is_option(arg)) {
+            if is_secret_name(option) && !variables_of(value).iter().any(|part| part.1) {
+                let variable = self.secret(&format!("{server}_{}", option.trim_start_matches('-')));
+                let parts = vec![
+                    TemplatePart::Text(format!("{option}=").into()),
+                    TemplatePart::Hole(reference("vars", &[&variable])),
+                ];
+                let expr = Expr::new(ExprKind::Template(parts), Span::default());
+                return (expr, Some(variable));
+            }
+        } else if is_option(before)
+            && !before.contains('=')
+            && is_secret_name(before)
+            && !is_option(arg)
+        {
+            return self.hidden(server, before.trim_start_matches('-'), arg);
+        }
+        (self.filled(arg), None)
+    }
+
+    /// Returns a text in which `${NAME}` is a secret variable.
+    fn filled(&mut self, text: &str) -> Expr {
+        let parts = variables_of(text);
+        if !parts.iter().any(|part| part.1) {
+            return text_expr(text);
+        }
+        let mut filled = Vec::new();
+        for (part, is_variable) in parts {
+            if !is_variable {
+                filled.push(TemplatePart::Text(part.into()));
+                continue;
+            }
+            let known = self.variables.get(part).cloned();
+            let label = known.unwrap_or_else(|| {
+                let label = self.secret(part);
+                self.variables.insert(part.to_owned(), label.clone());
+                label
+            });
+            filled.push(TemplatePart::Hole(reference("vars", &[&label])));
+        }
+        Expr::new(ExprKind::Template(filled), Span::default())
     }
 
     /// Turns a `SKILL.md` into a block. `is_agent` tells if an agent is converted too.
@@ -650,11 +830,74 @@ fn report_only_here(agent: &AgentDef, at: &At, output: &mut Output) {
     }
 }
 
-/// Returns the tools of an agent that exist in Squadron.
-fn tools(agent: &AgentDef, at: &At, output: &mut Output) -> Vec<Expr> {
+/// Divides a text at `${NAME}` and `${NAME:-DEFAULT}`. Each part is text, or the name of a variable.
+fn variables_of(text: &str) -> Vec<(&str, bool)> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("${")) {
+        let open = at + found;
+        let Some(inside) = text.get(open + 2..) else {
+            break;
+        };
+        let Some(end) = inside.find('}') else { break };
+        let name = inside.get(..end).unwrap_or_default();
+        let name = name.split_once(":-").map_or(name, |(name, _)| name);
+        at = open + 2 + end + 1;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            continue;
+        }
+        if start < open {
+            parts.extend(text.get(start..open).map(|part| (part, false)));
+        }
+        parts.push((name, true));
+        start = at;
+    }
+    if start < text.len() || parts.is_empty() {
+        parts.extend(text.get(start..).map(|part| (part, false)));
+    }
+    parts
+}
+
+/// Returns `true` if an option is named like one that takes a secret.
+fn is_secret_name(option: &str) -> bool {
+    let option = option.to_ascii_lowercase();
+    let words = [
+        "key",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "auth",
+        "credential",
+        "bearer",
+    ];
+    words.iter().any(|word| option.contains(word))
+}
+
+/// Returns the tools of an agent that exist in Squadron. `servers` are the names of its servers, with
+/// the labels of their blocks.
+fn tools(
+    agent: &AgentDef,
+    servers: &[(Box<str>, String)],
+    at: &At,
+    output: &mut Output,
+) -> Vec<Expr> {
     let name = shown(agent.name.as_str());
     let mut tools: Vec<Expr> = Vec::new();
     let mut unknown = Vec::new();
+    let of_server = |tool: &str| {
+        let rest = tool.strip_prefix("mcp__")?;
+        servers.iter().find_map(|(server, label)| {
+            let rest = rest.strip_prefix(&**server)?;
+            match rest.strip_prefix("__") {
+                Some("*") => Some(reference("mcp", &[label, "all"])),
+                Some(tool) if !tool.is_empty() => Some(reference("mcp", &[label, tool])),
+                None if rest.is_empty() => Some(reference("mcp", &[label, "all"])),
+                _ => None,
+            }
+        })
+    };
     match &agent.tools.only {
         None => {
             let message = format!("`{name}` has all tools of its session; in Squadron it has none");
@@ -663,11 +906,19 @@ fn tools(agent: &AgentDef, at: &At, output: &mut Output) -> Vec<Expr> {
         }
         Some(listed) => {
             for tool in listed {
-                match built_in(tool) {
+                match built_in(tool).or_else(|| of_server(tool)) {
                     Some(found) => tools.push(found),
                     None => unknown.push(wording::tick(shown(tool))),
                 }
             }
+        }
+    }
+    // An agent has all tools of its servers, unless it lists some of them.
+    for (server, label) in servers {
+        let start = format!("mcp__{server}");
+        let mut listed = agent.tools.only.iter().flatten();
+        if !listed.any(|tool| **tool == *start || tool.starts_with(&format!("{start}__"))) {
+            tools.push(reference("mcp", &[label, "all"]));
         }
     }
     if !unknown.is_empty() {

@@ -5,8 +5,8 @@ use prowess_diag::{FileReport, LineIndex, Severity};
 use prowess_spec::ReadFault;
 
 use super::{
-    Conversion, ConvertAgent, ConvertSource, ConvertTarget, LOST, MissionSource, SkillText,
-    convert, file_name,
+    Conversion, ConvertAgent, ConvertServer, ConvertSource, ConvertTarget, ConvertTransport, LOST,
+    MissionSource, SkillText, convert, file_name,
 };
 use crate::mission::{MissionProject, MissionSettings, MissionText};
 use crate::{AgentFile, Dialect, ProjectFiles, read};
@@ -408,6 +408,7 @@ fn back_to_squadron(skills: &Conversion, agents: &Conversion) -> Conversion {
         missions: None,
         agents: agents.collect(),
         skills: skills.collect(),
+        ..ConvertSource::default()
     };
     convert(&source, ConvertTarget::Squadron)
 }
@@ -528,6 +529,136 @@ fn secrets_stay_references() {
             ));
         }
     }
+}
+
+/// Servers of other systems become `mcp` blocks. Values that may be secrets become variables.
+#[test]
+fn servers_become_blocks_without_their_values() {
+    let crew = Files::of(&[
+        (
+            "a.skilled_crew.yaml",
+            "agents:\n  one:\n    mcp_servers:\n      - filePath: server.json\n  two:\n    mcp_servers:\n      - filePath: server.json\n      - filePath: web.json\n",
+        ),
+        (
+            "server.json",
+            r#"{"name": "docs-server", "command": "npx"}"#,
+        ),
+        (
+            "web.json",
+            r#"{"name": "shop", "url": "https://shop.example.com/mcp"}"#,
+        ),
+    ]);
+    let bytes = crew.read("a.skilled_crew.yaml").unwrap();
+    let file = read(Dialect::SkilledCrew, "a.skilled_crew.yaml", &bytes, &crew);
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        pairs.map(pair).collect::<BTreeMap<_, _>>()
+    };
+    let program = ConvertTransport::Program {
+        command: "npx".to_owned(),
+        args: [
+            "-y",
+            "docs@1",
+            "--api-key",
+            "s3cret",
+            "--token=s3cret",
+            "--home",
+            "${HOME_DIR}/x",
+        ]
+        .map(str::to_owned)
+        .into(),
+        env: pairs(&[("TOKEN", "s3cret"), ("KEY", "pre ${DOCS_KEY:-s3cret}")]),
+        has_folder: true,
+    };
+    let web = ConvertTransport::Web {
+        url: "https://shop.example.com/mcp?key=s3cret".to_owned(),
+        headers: pairs(&[
+            ("Authorization", "Bearer ${DOCS_KEY}"),
+            ("X-Plain", "s3cret"),
+        ]),
+    };
+    let server =
+        |agent: &str, file: &str, name: &str, transport: &ConvertTransport| ConvertServer {
+            agent: agent.into(),
+            file: file.into(),
+            name: name.into(),
+            transport: transport.clone(),
+        };
+    let source = ConvertSource {
+        agents: vec![ConvertAgent {
+            folder: String::new(),
+            file: &file,
+            others: &crew,
+        }],
+        servers: vec![
+            server("one", "server.json", "docs-server", &program),
+            server("two", "server.json", "docs-server", &program),
+            server("two", "web.json", "shop", &web),
+        ],
+        ..ConvertSource::default()
+    };
+    assert!(!format!("{source:?}").contains("s3cret"));
+    let conversion = convert(&source, ConvertTarget::Squadron);
+    let text = format!("{conversion:?}");
+    assert!(!text.contains("s3cret"), "{text}");
+    let tools = conversion
+        .files
+        .iter()
+        .find(|file| file.path == "tools.hcl");
+    let text = &tools.unwrap().text;
+    for part in [
+        "\"--token=${vars.docs_server_token}\"",
+        "\"${vars.home_dir}/x\"",
+        "\"Bearer ${vars.docs_key}\"",
+        "\"pre ${vars.docs_key}\"",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let back = Files::from(&conversion).clean();
+    let names: Vec<&str> = back.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["docs_server", "shop"]);
+    // Every value that is not in the files is a secret variable, each once.
+    let variables = back.variables.iter().filter(|one| one.is_secret);
+    let variables: Vec<&str> = variables.map(|one| &*one.name).collect();
+    for name in [
+        "docs_server_api_key",
+        "docs_server_token",
+        "docs_server_token_2",
+        "docs_key",
+        "home_dir",
+        "shop_url",
+        "shop_x_plain",
+    ] {
+        assert_eq!(
+            variables.iter().filter(|one| **one == name).count(),
+            1,
+            "{name} {variables:?}"
+        );
+    }
+    let of = |name: &str| {
+        let agent = back.agents.iter().find(|agent| &*agent.name == name);
+        let tools = agent.unwrap().tools.iter().map(ToString::to_string);
+        tools.collect::<Vec<_>>()
+    };
+    assert_eq!(of("one"), ["mcp.docs_server.all"]);
+    assert_eq!(of("two"), ["mcp.docs_server.all", "mcp.shop.all"]);
+    let found = lost(&conversion);
+    assert!(
+        has(
+            &found,
+            "values of the server `docs-server` become secret variables"
+        ),
+        "{found:#?}"
+    );
+    assert!(
+        has(
+            &found,
+            "the folder in which the server `docs-server` starts"
+        ),
+        "{found:#?}"
+    );
+    assert!(!has(&found, "are not written: "), "{found:#?}");
 }
 
 /// An agent of every dialect, and what of it Squadron and Markdown cannot express.

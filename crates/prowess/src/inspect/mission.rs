@@ -19,12 +19,21 @@ use serde_json::{Map, Value, json};
 use super::agents::findings;
 use super::permissions::{TrustSection, trust_changes, trust_word};
 use super::servers::{project_programs, server_command, server_settings};
+use crate::mission_costs::MissionCosts;
 
 /// The number of starts that a plan lists for a schedule.
 const STARTS: usize = 4;
 /// The maximum number of bytes of the objectives of all items in a plan. Those of tasks beyond it are
 /// left out.
 const MAX_OBJECTIVES: usize = 16 * 1024 * 1024;
+
+/// The JSON Schema of a plan.
+const PLAN_SCHEMA: &str = include_str!("plan_schema.json");
+
+/// Returns the JSON Schema of the document of [`plan`].
+pub fn plan_schema() -> Value {
+    serde_json::from_str(PLAN_SCHEMA).unwrap_or_default()
+}
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -640,6 +649,22 @@ pub fn mission_run(run: &str, state: &MissionState, waiting: &[OpenQuestion]) ->
         "budget": state.budget(),
         "tasks": tasks,
         "questions": questions,
+    })
+}
+
+/// Describes what runs of a mission used, by task, agent and skill.
+pub fn mission_costs(costs: &MissionCosts) -> Value {
+    let usage = |usage: &MissionUsage| json!({ "tokens": usage.tokens, "micros": usage.micros, "requests": usage.turns });
+    let rows = |rows: &mut dyn Iterator<Item = (&Box<str>, &MissionUsage)>| -> Vec<Value> {
+        rows.map(|(name, used)| json!({ "name": name, "used": usage(used) }))
+            .collect()
+    };
+    json!({
+        "total": usage(&costs.total),
+        "tasks": rows(&mut costs.tasks.iter().map(|(name, used)| (name, used))),
+        "agents": rows(&mut costs.agents.iter()),
+        "skills": rows(&mut costs.skills.iter()),
+        "complete": costs.is_complete,
     })
 }
 

@@ -24,8 +24,8 @@ pub use convert::conversion;
 pub use find::{reasons, search_results};
 pub use list::{ListedSkill, changes, list};
 pub use mission::{
-    PlanOptions, interval, mission_run, mission_trust, mission_trust_sections, missions, plan,
-    starts, task_word,
+    PlanOptions, interval, mission_costs, mission_run, mission_trust, mission_trust_sections,
+    missions, plan, plan_schema, starts, task_word,
 };
 pub use permissions::{
     TrustSection, activation, activation_report, command_run, command_run_report, decision,
