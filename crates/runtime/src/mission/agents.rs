@@ -352,6 +352,7 @@ fn own_skill(block: &SkillBlock, tools: Vec<Box<str>>, missing: &[String]) -> Ow
         name: block.name.clone(),
         description: text(&block.description),
         instructions,
+        is_template: block.folder.is_some(),
         tools,
     }
 }
