@@ -222,15 +222,6 @@ pub(crate) fn run(
         .cause(why)
         .hint(hint)
     })?;
-    if let [first, ..] = &*read.project.unset_variables(&args.name) {
-        let message = format!(
-            "mission {} needs the variable {}, which is not set",
-            wording::tick(&args.name),
-            wording::tick(first)
-        );
-        let command = wording::command(["prowess", "mission", "set", first]);
-        return Err(Failure::new(message).hint(format!("set it with {command}")));
-    }
     let store = trust_store(environment);
     let trust = MissionTrust::new(&read.root, &read.project, store.as_ref());
     let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
