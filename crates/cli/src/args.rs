@@ -107,7 +107,7 @@ pub(crate) fn readable() -> clap::Command {
 }
 
 /// Options accepted by every command.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Use quiet output: `-q` prints results and errors, `-qq` nothing

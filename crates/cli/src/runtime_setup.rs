@@ -185,11 +185,10 @@ impl Setup {
         environment: &Environment,
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        Self::new(
-            Library::open(global, environment, printer)?,
-            None,
-            environment,
-        )
+        let library = Library::open(global, environment, printer)?;
+        let mut setup = Self::new(library, None, environment)?;
+        setup.services.approver = Arc::new(Terminal::beside(printer.live()));
+        Ok(setup)
     }
 
     /// Builds the services and settings of a command, with the skills that an agent sees.
@@ -204,7 +203,7 @@ impl Setup {
         };
         let mut services = Services::new(Arc::new(library.registry), Arc::new(SystemClock));
         services.live = Some(Arc::new(ConfigFiles::new(environment, &library.config)));
-        services.approver = Arc::new(Terminal);
+        services.approver = Arc::new(Terminal::default());
         services.runner = environment
             .runner(&library.config)
             .map(|runner| Arc::new(runner) as _);

@@ -13,6 +13,7 @@ use prowess_mcp::{AccessList, Http, Server, ServerOptions, Token};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
+use crate::commands::mcp_missions;
 use crate::commands::mcp_servers::{self, McpListArgs, McpTrustArgs};
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup};
@@ -23,7 +24,7 @@ const USUAL_ADDRESS: &str = "127.0.0.1:8971";
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Serve skills to an MCP client\n\nServes over standard input and output by default, or over HTTP on this machine with `--http`, protected by a token. Clients can search, load and read skills; running anything requires a flag.",
+    about = "Serve skills to an MCP client\n\nServes over standard input and output by default, or over HTTP on this machine with `--http`, protected by a token. Clients can search, load and read skills; running anything requires a flag. With `--allow-run` they can also start, watch and answer the missions of this project whose files you trust.",
     after_help = "\
 Examples:
   prowess mcp config claude-code                 print the configuration
@@ -37,7 +38,7 @@ pub(crate) struct McpArgs {
     /// Let clients run commands of skills, subject to the rules
     #[arg(long, help_heading = "Permissions")]
     pub allow_commands: bool,
-    /// Let clients run skills with a model configured here
+    /// Let clients run skills and trusted missions with a model configured here
     #[arg(long, help_heading = "Permissions")]
     pub allow_run: bool,
     /// Also serve `skill://index.json`, the index of an earlier draft
@@ -88,12 +89,13 @@ pub(crate) fn run(
         Some(McpCommand::Config(args)) => configure(args, environment, printer),
         Some(McpCommand::List(args)) => mcp_servers::list(args, &setup, printer),
         Some(McpCommand::Trust(args)) => mcp_servers::trust(args, &setup, printer),
-        None => serve(args, setup, environment, printer),
+        None => serve(args, global, setup, environment, printer),
     }
 }
 
 fn serve(
     args: &McpArgs,
+    global: &GlobalArgs,
     mut setup: Setup,
     environment: &Environment,
     printer: &Printer,
@@ -111,8 +113,11 @@ fn serve(
     if args.allow_run {
         options.engine = Some(engine(args, setup)?.engine().clone());
     }
-    let tools =
+    let mut tools =
         Toolset::new(&ToolSelection::default()).map_err(|fault| Failure::new(fault.to_string()))?;
+    let _missions = args
+        .allow_run
+        .then(|| mcp_missions::add(&mut tools, global, environment, &args.model));
     let server = Server::new(&context, tools, &options);
     let failed = |error: &dyn std::error::Error| {
         let failure = Failure::new(error.to_string());

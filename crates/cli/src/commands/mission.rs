@@ -185,7 +185,7 @@ pub(crate) struct ReadProject {
     pub(crate) root: PathBuf,
     pub(crate) project: MissionProject,
     files: Vec<MissionText>,
-    reports: Vec<FileReport>,
+    pub(crate) reports: Vec<FileReport>,
 }
 
 impl ReadProject {
@@ -441,7 +441,7 @@ pub(crate) fn given_inputs(
     Ok(given)
 }
 
-fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {
+pub(crate) fn wrong_input(mission: &Mission, name: &str, fault: InputFault) -> Failure {
     let shown = wording::tick(name);
     match fault {
         InputFault::Unknown { near } => {

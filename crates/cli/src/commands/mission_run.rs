@@ -11,17 +11,16 @@ use prowess::mission::{
     FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
     checked_inputs, mission_outputs, mission_state,
 };
-use prowess::policy::ApprovalAnswer;
 use prowess::tools::Tool;
 use prowess::traits::{
-    ApprovalReply, ApprovalRequest, Approver, Model, OpenQuestion, QuestionQuery, SessionQuery,
-    SessionStore, SessionSummary, TextReply, TextRequest, Watcher,
+    Approver, Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary,
+    Watcher,
 };
-use prowess::{MissionModels, MissionServers, mission_servers};
+use prowess::{CancellationToken, MissionModels, MissionServers, mission_servers};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_flow::mission::{
-    MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState, ModelRef, ToolRef,
-    from_json, to_json,
+    Mission, MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState, ModelRef,
+    ToolRef, from_json, to_json,
 };
 use prowess_mcp::Client;
 use prowess_store::SystemClock;
@@ -38,7 +37,7 @@ use crate::commands::mission_set;
 use crate::commands::run::{self, Lines, Silent, about, dollars, failure};
 use crate::commands::session::{find, when};
 use crate::env::Environment;
-use crate::output::{Aside, Cell, Exit, Failure, Printer, Table};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs, model_settings};
 use crate::{permissions, targets, usage_store};
 
@@ -209,32 +208,9 @@ pub(crate) fn run(
     let mission = read.mission(&args.name)?;
     read.check_run(&args.name, environment, printer)?;
     let given = given_inputs(&args.input, args.inputs.as_deref(), mission, environment)?;
-    let mut inputs = Map::new();
-    for (name, value) in given {
-        inputs.extend(to_json(&value).map(|value| (name, value)));
-    }
-    let inputs = checked_inputs(mission, inputs).map_err(|why| {
-        let hint = "pass inputs with `--input NAME=VALUE`";
-        Failure::new(format!(
-            "the inputs of mission {} are not valid",
-            wording::tick(&args.name)
-        ))
-        .cause(why)
-        .hint(hint)
-    })?;
-    let store = trust_store(environment);
-    let trust = MissionTrust::new(&read.root, &read.project, store.as_ref());
-    let trust = trust.map_err(|error| Failure::new(error.to_string()))?;
-    check_trust(&trust, environment)?;
-    let limits = args.model.limits()?;
-    let request = MissionRequest {
-        folder: read.root.to_string_lossy().into(),
-        digest: trust.digest.as_str().into(),
-        mission: args.name.as_str().into(),
-        inputs,
-        budget: budget(limits),
-        plan: read.project.clone(),
-    };
+    let hint = "pass inputs with `--input NAME=VALUE`";
+    let budget = budget(args.model.limits()?);
+    let request = request(&read, mission, (given, hint), budget, environment)?;
     let setup = Setup::open(global, environment, printer)?;
     let how = Start::Run(Box::new(request));
     drive(
@@ -244,6 +220,49 @@ pub(crate) fn run(
         environment,
         printer,
     )
+}
+
+/// Returns the request to run a mission of a project without errors. Fails if the inputs are not valid
+/// or the files are not trusted. The inputs have a hint about how to pass them.
+pub(crate) fn request(
+    read: &ReadProject,
+    mission: &Mission,
+    (given, hint): (Vec<(String, prowess_flow::mission::Value)>, &str),
+    budget: MissionBudget,
+    environment: &Environment,
+) -> Result<MissionRequest, Failure> {
+    let mut inputs = Map::new();
+    for (name, value) in given {
+        inputs.extend(to_json(&value).map(|value| (name, value)));
+    }
+    let inputs = checked_inputs(mission, inputs).map_err(|why| {
+        Failure::new(format!(
+            "the inputs of mission {} are not valid",
+            wording::tick(&mission.name)
+        ))
+        .cause(why)
+        .hint(hint)
+    })?;
+    let trust = trust_of(read, environment)?;
+    check_trust(&trust, environment)?;
+    Ok(MissionRequest {
+        folder: read.root.to_string_lossy().into(),
+        digest: trust.digest.as_str().into(),
+        mission: mission.name.clone(),
+        inputs,
+        budget,
+        plan: read.project.clone(),
+    })
+}
+
+/// Returns the trust in the files of a project.
+pub(crate) fn trust_of(
+    read: &ReadProject,
+    environment: &Environment,
+) -> Result<MissionTrust, Failure> {
+    let store = trust_store(environment);
+    let trust = MissionTrust::new(&read.root, &read.project, store.as_ref());
+    trust.map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Continues a run.
@@ -333,7 +352,7 @@ pub(crate) fn resume_after_answer(
 }
 
 /// Checks the trust in the files of a run, and notes which of them changed.
-fn prepare(
+pub(crate) fn prepare(
     resume: &mut MissionResume,
     state: &MissionState,
     replan: bool,
@@ -402,7 +421,7 @@ fn changed_files(before: &MissionProject, now: &MissionProject) -> Vec<Box<str>>
 }
 
 /// The beginning of a run, or its continuation.
-enum Start {
+pub(crate) enum Start {
     Run(Box<MissionRequest>),
     Resume(Box<str>, Box<MissionResume>, Box<MissionState>),
 }
@@ -440,90 +459,86 @@ fn drive(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     setup.wait(wait);
-    let approver: Arc<dyn Approver> = Arc::new(QuietApprover {
-        inner: Arc::clone(&setup.services.approver),
-        aside: printer.live(),
-    });
+    let approver = Arc::clone(&setup.services.approver);
     let store = setup.sessions();
     let _servers = setup.connect(None, printer)?;
     let (services, _client) = services(&how, &setup, environment, printer)?;
-    let services: Arc<dyn MissionServices> = Arc::new(services);
     let _watching = setup.watch();
-    async_runtime::on(|cancel| async move {
-        let is_chosen = model.model.is_some();
-        let (used, why) = match setup.model(model).await {
-            Ok(chosen) => (chosen.model, chosen.why),
-            // Without a model of the user, the one of the commander is the usual one.
-            Err(failure) => match commander_model(&how, &*services).filter(|_| !is_chosen) {
-                Some(model) => (model, "the model of the commander".to_owned()),
-                None => return Err(failure),
-            },
+    let watcher: Arc<dyn Watcher> = if json {
+        Arc::new(Lines)
+    } else if printer.is_quiet() {
+        Arc::new(Silent)
+    } else {
+        let lines = MissionLines::new(Box::new(printer.live()));
+        let lines = match &how {
+            Start::Run(_) => lines,
+            Start::Resume(_, _, state) => lines.resumed(state),
         };
-        if !json && is_chosen {
-            printer.status(&about(
-                &used.about().name,
-                &why,
-                used.about().note.as_deref(),
-            ));
-        }
-        let watcher: Arc<dyn Watcher> = if json {
-            Arc::new(Lines)
-        } else if printer.is_quiet() {
-            Arc::new(Silent)
+        let aside = printer.live();
+        let board: TaskBoard = Box::new(move |lines| aside.set_bottom(lines));
+        Arc::new(if printer.shows_progress() {
+            lines.with_board(board)
         } else {
-            let lines = MissionLines::new(Box::new(printer.live()));
-            let lines = match &how {
-                Start::Run(_) => lines,
-                Start::Resume(_, _, state) => lines.resumed(state),
-            };
-            let aside = printer.live();
-            let board: TaskBoard = Box::new(move |lines| aside.set_bottom(lines));
-            Arc::new(if printer.shows_progress() {
-                lines.with_board(board)
-            } else {
-                lines
-            })
-        };
-        let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
-            settings.is_model_chosen = is_chosen;
-        })?;
-        let engine = runtime.engine();
-        let finished = match how {
-            Start::Run(request) => engine.run_mission(*request, services, &cancel).await,
-            Start::Resume(id, resume, _) => {
-                engine.resume_mission(&id, *resume, services, &cancel).await
+            lines
+        })
+    };
+    async_runtime::on(|cancel| async move {
+        let told = |name: &str, why: &str, note: Option<&str>| {
+            if !json {
+                printer.status(&about(name, why, note));
             }
         };
+        let finished = execute(
+            how,
+            model,
+            setup,
+            (Arc::new(services), approver),
+            watcher,
+            told,
+            &cancel,
+        );
+        let finished = finished.await;
         printer.live().set_bottom(&[]);
-        let finished = finished.map_err(|error| failure(&error))?;
-        print(&finished, json, &*store, printer)
+        print(&finished?, json, &*store, printer)
     })
 }
 
-/// Prompts while nothing else is written to the terminal.
-#[derive(Debug)]
-struct QuietApprover {
-    inner: Arc<dyn Approver>,
-    aside: Aside,
-}
-
-impl Approver for QuietApprover {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
-        self.aside.during_prompt(|| self.inner.ask(question))
+/// Runs or continues a mission until it ends or waits. `told` receives the model that the user chose.
+pub(crate) async fn execute(
+    how: Start,
+    model: &ModelArgs,
+    setup: Setup,
+    (services, approver): (Arc<dyn MissionServices>, Arc<dyn Approver>),
+    watcher: Arc<dyn Watcher>,
+    told: impl Fn(&str, &str, Option<&str>),
+    cancel: &CancellationToken,
+) -> Result<FinishedMission, Failure> {
+    let is_chosen = model.model.is_some();
+    let (used, why) = match setup.model(model).await {
+        Ok(chosen) => (chosen.model, chosen.why),
+        // Without a model of the user, the one of the commander is the usual one.
+        Err(failure) => match commander_model(&how, &*services).filter(|_| !is_chosen) {
+            Some(model) => (model, "the model of the commander".to_owned()),
+            None => return Err(failure),
+        },
+    };
+    if is_chosen {
+        told(&used.about().name, &why, used.about().note.as_deref());
     }
-
-    fn reply(&self, question: &ApprovalRequest<'_>) -> ApprovalReply {
-        self.aside.during_prompt(|| self.inner.reply(question))
-    }
-
-    fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
-        self.aside.during_prompt(|| self.inner.ask_text(question))
-    }
+    let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
+        settings.is_model_chosen = is_chosen;
+    })?;
+    let engine = runtime.engine();
+    let finished = match how {
+        Start::Run(request) => engine.run_mission(*request, services, cancel).await,
+        Start::Resume(id, resume, _) => engine.resume_mission(&id, *resume, services, cancel).await,
+    };
+    finished.map_err(|error| failure(&error))
 }
 
 /// The tools and models of the missions of a project.
 #[derive(Debug)]
-struct ProjectServices {
+pub(crate) struct ProjectServices {
     /// The tools of each mission that may run.
     tools: BTreeMap<Box<str>, MissionTools>,
     models: MissionModels,
@@ -551,7 +566,7 @@ impl MissionServices for ProjectServices {
 }
 
 /// Starts the servers of the missions that a run may reach, and builds their tools and models.
-fn services(
+pub(crate) fn services(
     how: &Start,
     setup: &Setup,
     environment: &Environment,
@@ -636,7 +651,7 @@ fn services(
 }
 
 /// Returns the open questions of a run and its sub-runs.
-fn questions(store: &dyn SessionStore, run: &str) -> Vec<OpenQuestion> {
+pub(crate) fn questions(store: &dyn SessionStore, run: &str) -> Vec<OpenQuestion> {
     let query = QuestionQuery {
         project: None,
         limit: MAX_SEARCHED,
@@ -903,6 +918,15 @@ pub(crate) fn runs(store: &dyn SessionStore, project: Option<Box<str>>) -> Vec<S
     found.filter(is_run).take(MAX_RUNS).collect()
 }
 
+/// Describes the state of a run in a word.
+pub(crate) fn run_word(run: &SessionSummary) -> &'static str {
+    match run.ending {
+        _ if run.live => "running",
+        Some(ending) => ending.as_str(),
+        None => "interrupted",
+    }
+}
+
 fn list(
     args: &MissionShowArgs,
     setup: &Setup,
@@ -912,16 +936,11 @@ fn list(
     let project = permissions::workspace(environment);
     let store = setup.sessions();
     let found = runs(&*store, Some(project.to_string_lossy().into()));
-    let word = |one: &SessionSummary| match one.ending {
-        _ if one.live => "running",
-        Some(ending) => ending.as_str(),
-        None => "interrupted",
-    };
     if args.json {
         let rows: Vec<Value> = found
             .iter()
             .map(|one| {
-                json!({ "run": one.id, "title": one.title, "state": word(one), "started": one.started, "updated": one.updated })
+                json!({ "run": one.id, "title": one.title, "state": run_word(one), "started": one.started, "updated": one.updated })
             })
             .collect();
         printer.json(&json!({ "schema": "prowess.mission-runs/1", "runs": rows }))?;
@@ -941,7 +960,7 @@ fn list(
         table.row(vec![
             Cell::styled(&one.id, theme::ACCENT.on_default()),
             Cell::new(name),
-            Cell::styled(word(one), colour.on_default()),
+            Cell::styled(run_word(one), colour.on_default()),
             Cell::styled(&when(one.started), theme::DIM),
         ]);
     }

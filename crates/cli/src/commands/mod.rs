@@ -13,6 +13,7 @@ pub(crate) mod find;
 pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod mcp;
+pub(crate) mod mcp_missions;
 mod mcp_servers;
 pub(crate) mod mission;
 pub(crate) mod mission_run;

@@ -155,7 +155,7 @@ fn agent_tools(
     let runtime = setup.runtime(
         &ModelArgs::default(),
         model,
-        Arc::new(Terminal),
+        Arc::new(Terminal::default()),
         Vec::new(),
         |_| {},
     )?;

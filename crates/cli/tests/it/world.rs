@@ -323,9 +323,15 @@ impl Running {
     /// Types a line, and waits for a matching line of output.
     #[track_caller]
     pub(crate) fn say(&mut self, text: &str, fits: impl Fn(&str) -> bool) -> String {
+        self.send(text);
+        self.line(fits)
+    }
+
+    /// Types a line.
+    #[track_caller]
+    pub(crate) fn send(&mut self, text: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         writeln!(stdin, "{text}").unwrap();
-        self.line(fits)
     }
 
     /// Ends the input, and waits until the command has printed everything.

@@ -76,6 +76,7 @@ pub fn missions(
                 "name": mission.name,
                 "tasks": tasks.map(|task| &*task.name).collect::<Vec<_>>(),
                 "agents": mission.agents,
+                "inputs": mission.inputs.iter().map(input).collect::<Vec<_>>(),
                 "next": next.collect::<Vec<_>>(),
                 "at": place(&mission.place),
             })

@@ -35,6 +35,7 @@ fn steps(
     let at = |step| move |error: io::Error| refused(step, &error);
     // The call fails if this process leads a session already.
     let _ = rustix::process::setsid();
+    reopen_null().map_err(at(Step::Input))?;
     limits(spec, others).map_err(at(Step::Limits))?;
     sys::close_from_at_start(3);
     let bounds = empty_bounds(spec);
@@ -58,6 +59,20 @@ fn steps(
             .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
     );
     Err(refused(Step::Program, &command.exec()))
+}
+
+/// Opens the empty standard input once more, as it is in the namespaces of the command: there
+/// `/dev/null` is on a mount that cannot be changed. The descriptor of the host's mount would let a
+/// command of root change the mode of the device.
+fn reopen_null() -> io::Result<()> {
+    let facts = rustix::fs::fstat(rustix::stdio::stdin())?;
+    let kind = rustix::fs::FileType::from_raw_mode(facts.st_mode);
+    // Input that was given is a file without a name.
+    if kind != rustix::fs::FileType::CharacterDevice {
+        return Ok(());
+    }
+    let null = std::fs::File::open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdin(&null)?)
 }
 
 /// Applies the one part of layer 1 that needs privileges of the old user.

@@ -26,6 +26,8 @@ const MAX_MESSAGE: u64 = 1024 * 1024;
 const MAX_REASON: usize = 300;
 /// The width of laid-out text.
 const WIDTH: usize = 100;
+/// The maximum size of the lines that wait while a question is shown, in bytes.
+const MAX_HELD: usize = 64 * 1024;
 
 /// The streams of a plain chat.
 pub struct ChatStreams {
@@ -69,6 +71,8 @@ pub(crate) struct Plain {
     /// The number of questions that could not be asked.
     unanswered: AtomicUsize,
     calls: Mutex<Vec<(Box<str>, String)>>,
+    /// The lines that wait while a question is shown.
+    held: Mutex<Option<String>>,
 }
 
 impl Plain {
@@ -82,6 +86,7 @@ impl Plain {
             unanswered: AtomicUsize::new(0),
             streams: Mutex::new(streams),
             calls: Mutex::new(Vec::new()),
+            held: Mutex::new(None),
         })
     }
 
@@ -98,7 +103,29 @@ impl Plain {
         self.aside(&format!("{indent}{text}\n"));
     }
 
+    /// Prints a text, or holds it back while a question is shown.
     fn aside(&self, text: &str) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *held {
+            Some(held) if held.len() + text.len() <= MAX_HELD => held.push_str(text),
+            Some(_) => {}
+            None => self.put(text),
+        }
+    }
+
+    /// Asks while all other lines are held back, so that the question is the last text.
+    fn during_question<T>(&self, ask: impl FnOnce() -> T) -> T {
+        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held().get_or_insert_default();
+        let answer = ask();
+        let mut held = held();
+        if let Some(text) = held.take() {
+            self.put(&text);
+        }
+        answer
+    }
+
+    fn put(&self, text: &str) {
         // There is no other stream to report a failure to.
         self.with(|streams| {
             let _ = streams.errors.write_all(text.as_bytes());
@@ -221,11 +248,13 @@ impl Approver for Plain {
             .map_or("the model".to_owned(), |skill| format!("skill {skill}"));
         let what = review::action(question.what, crate::screen_size());
         let why = shorten(&asked.why, MAX_REASON);
-        self.aside(&format!(
-            "Allow {who} to do this?\n{what}{why}. [y = once, s = this session, N] "
-        ));
+        let text =
+            format!("Allow {who} to do this?\n{what}{why}. [y = once, s = this session, N] ");
         let mut line = String::new();
-        let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);
+        let read = self.during_question(|| {
+            self.put(&text);
+            std::io::Read::take(&mut input.0, 1_000).read_line(&mut line)
+        });
         match (read, line.trim().to_lowercase().as_str()) {
             (Ok(_), "y" | "yes") => ApprovalAnswer::Once,
             (Ok(_), "s") => ApprovalAnswer::Session,
@@ -241,8 +270,8 @@ impl Approver for Plain {
         }
         // Waits while the user types a message.
         let mut input = self.input();
-        let mut put = |text: &str| self.aside(text);
-        crate::text_prompt::ask_text(question, &mut input.0, &mut put)
+        let mut put = |text: &str| self.put(text);
+        self.during_question(|| crate::text_prompt::ask_text(question, &mut input.0, &mut put))
     }
 }
 

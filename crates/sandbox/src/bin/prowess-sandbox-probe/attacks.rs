@@ -159,6 +159,10 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: the path is a C string. The mode stays as it is.
             check(unsafe { libc::chmod(c"/dev/full".as_ptr(), 0o666) })
         }
+        "input-mode" => {
+            // SAFETY: the descriptor is the standard input. The mode stays as it is.
+            check(unsafe { libc::fchmod(0, 0o666) })
+        }
         "ptrace" => {
             let pid: i32 = argument.parse().map_err(io::Error::other)?;
             // SAFETY: seizing changes nothing in the other process, and ends with this one.
