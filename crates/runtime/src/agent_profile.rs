@@ -709,19 +709,23 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
     } else if !profile.own_skills.is_empty() {
         // The skills of a mission are beside those of the library that it names.
         let registry = context.services.registry.derived();
-        let mut literal = BTreeSet::new();
+        let (mut literal, mut commandless) = (BTreeSet::new(), BTreeSet::new());
         for skill in &profile.own_skills {
             let Some(new) = own_skill(skill) else {
                 continue;
             };
-            if !skill.is_template {
-                literal.insert(new.name().into());
-            }
+            let text = if skill.is_template {
+                &mut commandless
+            } else {
+                &mut literal
+            };
+            text.insert(new.name().into());
             registry.replace(new);
         }
         context.services.registry = Arc::new(registry);
         visibility.grant = grant;
         context.settings.literal_skills = literal;
+        context.settings.commandless_skills = commandless;
     } else {
         let catalog = context.services.registry.snapshot();
         visibility.grant = grant.and(&visibility.grant, &catalog);

@@ -301,7 +301,11 @@ fn template(
         return Ok(literal(&document.text, document.body));
     }
     let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
-    let runs = snapshot.is_trusted() && context.settings.commands && may_run;
+    let is_commandless = context
+        .settings
+        .commandless_skills
+        .contains(&*snapshot.name);
+    let runs = snapshot.is_trusted() && context.settings.commands && may_run && !is_commandless;
     let options = PrepareOptions {
         names: &names,
         compat: context.settings.compat,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap_complete::ArgValueCandidates;
 use prowess::agent::{RecordedAnswer, TextQuestion};
+use prowess::mission::mission_run_above;
 use prowess::store::SystemClock;
 use prowess::traits::{
     Answer, AnswerOutcome, Clock, OpenQuestion, SessionError, SessionStore, StoredQuestion,
@@ -99,14 +100,15 @@ pub(crate) fn run(
             let failure = Failure::new(format!("question `{id}` needs no answer any more"));
             let failure = failure.cause(sanitize::line(&why)).exit(Exit::No);
             let is_late = asked.is_expired(answer.at);
-            let hint = format!("continue with `prowess session resume {}`", asked.root);
+            let hint = format!("continue with {}", resume_command(&store, &asked.root));
             return Err(if is_late { failure.hint(hint) } else { failure });
         }
     }
     tell(args, &asked.question.what, id, &answer, printer)?;
     let root = &asked.root;
     let Some(place) = place else {
-        printer.status(&format!("Continue with `prowess session resume {root}`"));
+        let command = resume_command(&store, root);
+        printer.status(&format!("Continue with {command}"));
         return Ok(Exit::Done);
     };
     match store.take(root) {
@@ -138,6 +140,13 @@ pub(crate) fn run(
         wait: args.wait.clone(),
     };
     session::resume(&resume, setup, printer)
+}
+
+/// Returns the command that continues a session, or the run of a mission.
+fn resume_command(store: &dyn SessionStore, root: &str) -> String {
+    let run = mission_run_above(store, root).ok().flatten();
+    let kind = if run.is_some() { "mission" } else { "session" };
+    format!("`prowess {kind} resume {root}`")
 }
 
 /// Reads the answer. An answer that does not fit the question is refused before anything is stored.

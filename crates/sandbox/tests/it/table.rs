@@ -33,7 +33,10 @@ const ROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("change mode or time outside", &["chmod", "utime"]),
-    ("change the mode of a device", &["device-mode", "input-mode"]),
+    (
+        "change the mode of a device",
+        &["device-mode", "input-mode"],
+    ),
     ("change owner outside", &["chown"]),
     (
         "read the runtime's environment through `/proc`",
