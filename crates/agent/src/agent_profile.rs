@@ -81,6 +81,9 @@ pub struct OwnSkill {
     pub description: String,
     /// Its text.
     pub instructions: String,
+    /// `true` if the text is that of a `SKILL.md`, which may have placeholders and commands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_template: bool,
     /// The tools that loading it adds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Box<str>>,

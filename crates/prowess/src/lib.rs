@@ -159,7 +159,8 @@ pub mod mission {
     pub use prowess_registry::{MissionFiles, mission_folder};
     pub use prowess_runtime::{
         FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices,
-        cancel_mission, checked_inputs, mission_events, mission_outputs, mission_state,
+        cancel_mission, checked_inputs, mission_events, mission_outputs, mission_run_above,
+        mission_state,
     };
 }
 pub use prowess_sandbox as sandbox;

@@ -121,7 +121,7 @@ impl MissionModels {
             model: &name,
             base: base.as_deref(),
             key: key.map(SecretText),
-            price: given.map(|(_, price)| priced(&name, price)),
+            price: price_of(&name, given.map(|(_, price)| price)),
         };
         let lookup = |name: &str| (self.environment)(name);
         let opened = prowess_models::open_defined(&defined, &lookup, &self.settings);
@@ -181,20 +181,23 @@ impl Models for MissionModels {
     }
 }
 
-/// Returns the price of a model: what a block gives, and the list price for the rest.
-fn priced(name: &str, given: &ModelPrice) -> Price {
+/// Returns the price of a model: the higher one of the list price and of what a block gives, which must
+/// not lift a budget of the user. The list price counts for any server: it may pass requests on.
+fn price_of(name: &str, given: Option<&ModelPrice>) -> Option<Price> {
     let listed = prowess_models::known(name).map(|known| known.price);
-    let rest = |of: fn(&Price) -> f64| listed.as_ref().map_or(0.0, of);
-    Price {
-        input: given.input.unwrap_or_else(|| rest(|price| price.input)),
-        output: given.output.unwrap_or_else(|| rest(|price| price.output)),
-        cache_read: given
-            .cache_read
-            .unwrap_or_else(|| rest(|price| price.cache_read)),
-        cache_write: given
-            .cache_write
-            .unwrap_or_else(|| rest(|price| price.cache_write)),
-    }
+    let Some(given) = given else {
+        return listed;
+    };
+    let higher = |given: Option<f64>, of: fn(&Price) -> f64| {
+        let listed = listed.as_ref().map_or(0.0, of);
+        given.map_or(listed, |given| given.max(listed))
+    };
+    Some(Price {
+        input: higher(given.input, |price| price.input),
+        output: higher(given.output, |price| price.output),
+        cache_read: higher(given.cache_read, |price| price.cache_read),
+        cache_write: higher(given.cache_write, |price| price.cache_write),
+    })
 }
 
 /// Returns the name of a model at its provider.

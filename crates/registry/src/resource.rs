@@ -238,13 +238,7 @@ impl SkillFolder {
     /// Reads `limit` bytes of a file starting at `offset`, at character boundaries.
     pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, ResourceError> {
         let (path, file, size) = self.open_file(raw, MAX_RESOURCE)?;
-        part(
-            &|from, length| read_at(&file, from, length),
-            size,
-            offset,
-            limit,
-        )
-        .map_err(|error| ResourceError::Read {
+        read_part(&file, size, offset, limit).map_err(|error| ResourceError::Read {
             path,
             source: error.into(),
         })
@@ -409,6 +403,12 @@ pub fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
     };
     let Ok(resource) = part(&read, bytes.len() as u64, offset, limit);
     resource
+}
+
+/// Returns a part of an open file of this size, like [`SkillFolder::read`].
+pub fn read_part(file: &OwnedFd, size: u64, offset: u64, limit: usize) -> Result<Resource, Errno> {
+    let read = |from, length| read_at(file, from, length);
+    part(&read, size, offset, limit)
 }
 
 /// Reads a number of bytes at an offset.

@@ -27,6 +27,6 @@ pub use fill::{
     FillError, FillReport, Filled, MAX_BINDING, MAX_OUTPUT, Rendered, RenderedPart, Replacement,
 };
 pub use template::{
-    CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, prepare,
+    CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, literal, prepare,
 };
 pub use variables::{SkillVariables, Variable};

@@ -154,6 +154,25 @@ pub fn prepare(
     }
 }
 
+/// Returns a body without placeholders and commands: all of it is text. Arguments are appended.
+pub fn literal(text: &str, body: Span) -> Template {
+    let end = floor(text, (body.end as usize).min(text.len()));
+    let start = floor(text, (body.start as usize).min(end));
+    Template {
+        text: text[start..end].into(),
+        start,
+        names: Vec::new(),
+        declared: 0,
+        compat: Compat::default(),
+        pieces: Vec::new(),
+        commands: Vec::new(),
+        withheld: Vec::new(),
+        counts: false,
+        mentions: false,
+        notes: Vec::new(),
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     options: &'a PrepareOptions<'a>,

@@ -1,5 +1,6 @@
 //! Profiles: what an agent's file says, as the data that a session runs with.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -708,11 +709,23 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
     } else if !profile.own_skills.is_empty() {
         // The skills of a mission are beside those of the library that it names.
         let registry = context.services.registry.derived();
-        for skill in profile.own_skills.iter().filter_map(own_skill) {
-            registry.replace(skill);
+        let (mut literal, mut commandless) = (BTreeSet::new(), BTreeSet::new());
+        for skill in &profile.own_skills {
+            let Some(new) = own_skill(skill) else {
+                continue;
+            };
+            let text = if skill.is_template {
+                &mut commandless
+            } else {
+                &mut literal
+            };
+            text.insert(new.name().into());
+            registry.replace(new);
         }
         context.services.registry = Arc::new(registry);
         visibility.grant = grant;
+        context.settings.literal_skills = literal;
+        context.settings.commandless_skills = commandless;
     } else {
         let catalog = context.services.registry.snapshot();
         visibility.grant = grant.and(&visibility.grant, &catalog);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prowess_agent::TokenUsage;
+use prowess_agent::{RunLimit, TokenUsage};
 use prowess_tools::names::SKILL_TOOLS;
 use prowess_tools::{Services, Settings, Tool, ToolContext};
 use prowess_traits::{FindModelError, Model, SessionStore, Update};
@@ -97,6 +97,11 @@ impl Engine {
         if let Some(parts) = self.mission() {
             parts.meter.add(usage);
         }
+    }
+
+    /// Returns the limit of a mission that is reached. No request is sent then.
+    pub(crate) fn reached_limit(&self) -> Option<RunLimit> {
+        self.mission()?.meter.limit()
     }
 
     /// Returns the context that sessions start with.

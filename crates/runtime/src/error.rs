@@ -170,6 +170,14 @@ pub enum RuntimeError {
         /// The session.
         session: Box<str>,
     },
+    /// A session is a run of a mission, or belongs to one.
+    #[error("session `{session}` belongs to run `{run}` of a mission")]
+    PartOfMission {
+        /// The session.
+        session: Box<str>,
+        /// The run.
+        run: Box<str>,
+    },
     /// Sub-runs are nested too deeply.
     #[error("sub-runs are nested too deeply ({depth} levels)")]
     TooDeep {

@@ -40,7 +40,7 @@ pub use error::RuntimeError;
 pub use hint::{KnownSkills, skill_hint};
 pub use mission::{
     FinishedMission, MissionCancel, MissionRequest, MissionResume, MissionServices, cancel_mission,
-    checked_inputs, mission_events, mission_state, outputs as mission_outputs,
+    checked_inputs, mission_events, mission_run_above, mission_state, outputs as mission_outputs,
 };
 pub use outcome::{FinishedRun, Pause};
 pub use prompt::{INSTRUCTIONS, ranked_skills, skill_index, starting_index};

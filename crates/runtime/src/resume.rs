@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::mission::desk::TaskDesk;
+use crate::mission::mission_run_above;
 use crate::session::{Session, toolset};
 use crate::session_approver::SessionApprover;
 use crate::subrun::{self, MAX_DEPTH};
@@ -49,12 +50,18 @@ impl Above<'_> {
 impl Session {
     /// Resumes a session, with the same model if it is available. Loaded skills stay loaded; if one
     /// has changed, the user is asked whether to load the new version. Tool calls that may have had
-    /// an effect are not repeated.
+    /// an effect are not repeated. A session that belongs to a mission is resumed with its run only.
     pub async fn resume(
         engine: &Engine,
         id: &str,
         budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
+        let (store, session) = (Arc::clone(engine.sessions()), id.to_owned());
+        let run = blocking(move || mission_run_above(&*store, &session)).await??;
+        if let Some(run) = run {
+            let session = id.into();
+            return Err(RuntimeError::PartOfMission { session, run });
+        }
         let above = Above::Restored(engine.context());
         Self::resume_within(engine, above, id, budget).await
     }

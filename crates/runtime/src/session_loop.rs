@@ -150,8 +150,7 @@ impl Session {
     }
 
     async fn ask(&mut self, cancel: &CancellationToken) -> Result<Option<Pause>, RuntimeError> {
-        let shared = self.engine.mission().and_then(|parts| parts.meter.limit());
-        if let Some(limit) = shared {
+        if let Some(limit) = self.engine.reached_limit() {
             return Ok(Some(self.end(Ending::Exhausted { limit }).await?));
         }
         self.note_background().await?;
@@ -330,6 +329,10 @@ impl Session {
         plan: &CompactPlan,
         cancel: &CancellationToken,
     ) -> Result<Option<Ending>, RuntimeError> {
+        // A summary is a request like any other.
+        if let Some(limit) = self.engine.reached_limit() {
+            return Ok(Some(Ending::Exhausted { limit }));
+        }
         self.tell("The conversation is long; summarizing its beginning");
         let request = Request {
             system: vec!["You summarize conversations so that the work can continue.".to_owned()],

@@ -12,7 +12,7 @@ use prowess_diag::Diagnostic;
 use prowess_diag::wording::tick;
 use prowess_render::{
     Arguments, CommandHandling, FillError, FillReport, PrepareOptions, SkillVariables, Template,
-    prepare,
+    literal, prepare,
 };
 use prowess_trust::{TrustError, TrustState};
 use sha2::{Digest, Sha256};
@@ -297,8 +297,15 @@ fn template(
     may_run: bool,
 ) -> Result<Template, ActivationError> {
     let document = &snapshot.document;
+    if context.settings.literal_skills.contains(&*snapshot.name) {
+        return Ok(literal(&document.text, document.body));
+    }
     let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
-    let runs = snapshot.is_trusted() && context.settings.commands && may_run;
+    let is_commandless = context
+        .settings
+        .commandless_skills
+        .contains(&*snapshot.name);
+    let runs = snapshot.is_trusted() && context.settings.commands && may_run && !is_commandless;
     let options = PrepareOptions {
         names: &names,
         compat: context.settings.compat,

@@ -168,6 +168,11 @@ pub struct Settings {
     pub environment: BTreeMap<String, String>,
     /// The program whose substitution rules apply.
     pub compat: Compat,
+    /// The skills whose text has no placeholders and no commands: the `skill` blocks of a mission.
+    pub literal_skills: BTreeSet<Box<str>>,
+    /// The skills whose commands are not run: those of folders that a mission takes. The summary that
+    /// was trusted does not show them.
+    pub commandless_skills: BTreeSet<Box<str>>,
     /// `true` if the commands in skills run.
     pub commands: bool,
     /// The reason to show in place of a command if `commands` is `false`. `None` for Claude Code's
@@ -248,6 +253,8 @@ impl Default for Settings {
             is_model_chosen: false,
             environment: BTreeMap::new(),
             compat: Compat::default(),
+            literal_skills: BTreeSet::new(),
+            commandless_skills: BTreeSet::new(),
             commands: true,
             no_commands: None,
             confine: false,

@@ -298,6 +298,23 @@ impl Toolset {
 }
 
 impl Toolset {
+    /// Checks a call that the caller answers itself: the schema, and the rules about the tool.
+    pub fn admit_call(
+        &self,
+        context: &ToolContext,
+        loaded: &Loaded,
+        name: &str,
+        input: &Value,
+    ) -> Result<(), ToolError> {
+        let mut available = self.available(context);
+        let Some(offer) = available.find(|offer| offer.tool.name() == name) else {
+            let tools: Vec<&dyn Tool> = self.tools(context).collect();
+            return Err(unknown(name, &tools));
+        };
+        offer.check(input)?;
+        permit_tool(context, loaded, name, input)
+    }
+
     /// Checks a call that starts an agent: the schema, and the rules about the tool and the agent.
     /// `agent` are the names of the agent.
     pub fn admit_agent(
@@ -308,13 +325,7 @@ impl Toolset {
         input: &Value,
         agent: &[Box<str>],
     ) -> Result<(), ToolError> {
-        let mut available = self.available(context);
-        let Some(offer) = available.find(|offer| offer.tool.name() == name) else {
-            let tools: Vec<&dyn Tool> = self.tools(context).collect();
-            return Err(unknown(name, &tools));
-        };
-        offer.check(input)?;
-        permit_tool(context, loaded, name, input)?;
+        self.admit_call(context, loaded, name, input)?;
         permit_agent(context, loaded, agent, tool::text(input, "task"))
     }
 }

@@ -67,6 +67,13 @@ impl MissionTrust {
         self.state.as_ref().is_some_and(TrustState::is_trusted)
     }
 
+    /// Returns `true` if a run that started with these files may go on: they are trusted, or were until
+    /// others were trusted in their place. After trust was revoked, it may not.
+    pub fn may_continue(&self) -> bool {
+        let state = self.state.as_ref();
+        state.is_some_and(|state| state.has_trusted(&self.digest))
+    }
+
     /// Trusts the files as they were read.
     pub fn grant(&self, store: &TrustStore, now: u64) -> Result<(), TrustError> {
         let (kind, files) = (TrustKind::Missions, self.files.clone());

@@ -19,6 +19,8 @@ use crate::package_pin::{PackageFault, PackageLocks, PackagePin};
 
 /// Maximum size of a record in bytes; enough for 10,000 files.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
+/// Maximum number of digests in a record that were trusted before.
+const MAX_EARLIER: usize = 50;
 /// Maximum number of records to list.
 const MAX_RECORDS: usize = 100_000;
 /// The version of the record format.
@@ -149,6 +151,10 @@ pub struct TrustRecord {
     pub since: u64,
     /// Each file by name, with its kind and digest.
     files: BTreeMap<String, String>,
+    /// The digests that were trusted before, latest last. Revoking trust removes them too. Runs of
+    /// missions that started with these files go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<String>,
 }
 
 /// The trust state of a skill.
@@ -173,6 +179,17 @@ impl TrustState {
     /// Returns `true` if the skill is trusted.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
+    }
+
+    /// Returns `true` if files with this digest are trusted, or were before other ones were trusted in
+    /// their place. Trust that was revoked does not count.
+    pub(crate) fn has_trusted(&self, digest: &str) -> bool {
+        match self {
+            Self::Trusted(record) | Self::Lapsed(record) => {
+                record.digest == digest || record.earlier.iter().any(|known| known == digest)
+            }
+            Self::Never | Self::Damaged { .. } => false,
+        }
     }
 }
 
@@ -368,6 +385,7 @@ impl TrustStore {
             digest,
             since: now,
             files,
+            earlier: Vec::new(),
         };
         self.write(&self.record_path(kind, &path), &record)?;
         Ok(record)
@@ -383,6 +401,16 @@ impl TrustStore {
         now: u64,
     ) -> Result<(), TrustError> {
         let path = used(path)?;
+        let mut earlier = Vec::new();
+        if kind == TrustKind::Missions
+            && let Ok(before) = self.record(kind, &path)
+        {
+            earlier = before.earlier;
+            earlier.push(before.digest);
+            earlier.retain(|known| known != digest);
+            let surplus = earlier.len().saturating_sub(MAX_EARLIER);
+            earlier.drain(..surplus);
+        }
         let record = TrustRecord {
             version: VERSION,
             kind: Some(kind),
@@ -391,6 +419,7 @@ impl TrustStore {
             digest: digest.to_owned(),
             since: now,
             files,
+            earlier,
         };
         self.write(&self.record_path(kind, &path), &record)
     }

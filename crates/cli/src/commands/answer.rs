@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap_complete::ArgValueCandidates;
-use prowess::agent::{Event, RecordedAnswer, TextQuestion};
+use prowess::agent::{RecordedAnswer, TextQuestion};
+use prowess::mission::mission_run_above;
 use prowess::store::SystemClock;
 use prowess::traits::{
     Answer, AnswerOutcome, Clock, OpenQuestion, SessionError, SessionStore, StoredQuestion,
@@ -98,14 +99,15 @@ pub(crate) fn run(
             let failure = Failure::new(format!("question `{id}` needs no answer any more"));
             let failure = failure.cause(sanitize::line(&why)).exit(Exit::No);
             let is_late = asked.is_expired(answer.at);
-            let hint = format!("continue with {}", continuation(&asked.root, &store));
+            let hint = format!("continue with {}", resume_command(&store, &asked.root));
             return Err(if is_late { failure.hint(hint) } else { failure });
         }
     }
     tell(args, &asked.question.what, id, &answer, printer)?;
     let root = &asked.root;
     let Some(place) = place else {
-        printer.status(&format!("Continue with {}", continuation(root, &store)));
+        let command = resume_command(&store, root);
+        printer.status(&format!("Continue with {command}"));
         return Ok(Exit::Done);
     };
     match store.take(root) {
@@ -137,6 +139,13 @@ pub(crate) fn run(
         wait: args.wait.clone(),
     };
     session::resume(&resume, setup, printer)
+}
+
+/// Returns the command that continues a session, or the run of a mission.
+fn resume_command(store: &dyn SessionStore, root: &str) -> String {
+    let run = mission_run_above(store, root).ok().flatten();
+    let kind = if run.is_some() { "mission" } else { "session" };
+    format!("`prowess {kind} resume {root}`")
 }
 
 /// Reads the answer. An answer that does not fit the question is refused before anything is stored.
@@ -193,15 +202,6 @@ fn place(project: &str, environment: &Environment) -> Result<PathBuf, Failure> {
     let here = session::in_project(project, environment)
         .map_err(|failure| failure.hint("store the answer only, with `--no-continue`"))?;
     Ok(here.current)
-}
-
-/// Returns the command that continues a session or the run of a mission.
-fn continuation(root: &str, store: &impl SessionStore) -> String {
-    let events = store.events(root).unwrap_or_default();
-    let first = events.first().map(|first| &first.event);
-    let is_mission = matches!(first, Some(Event::Started(started)) if started.mission.is_some());
-    let kind = if is_mission { "mission" } else { "session" };
-    format!("`prowess {kind} resume {root}`")
 }
 
 fn too_late(id: &str, first: &Answer) -> Failure {

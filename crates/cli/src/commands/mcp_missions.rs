@@ -266,7 +266,7 @@ impl Host {
             if cancel.is_cancelled() || !is_answered {
                 return Ok(());
             }
-            let resume = self.resume(&state, MissionResume::default())?;
+            let resume = self.resume(&run, &state, MissionResume::default())?;
             how = Start::Resume(run, Box::new(resume), Box::new(state));
         }
     }
@@ -301,10 +301,12 @@ impl Host {
     /// Checks the trust in the files of a run, and notes which of them changed.
     fn resume(
         &self,
+        id: &str,
         state: &MissionState,
         mut resume: MissionResume,
     ) -> Result<MissionResume, Failure> {
         mission_run::prepare(
+            id,
             &mut resume,
             state,
             false,
@@ -488,7 +490,7 @@ impl Host {
             Err(error) => return Err(failure(&error.into())),
         }
         let (id, _, state) = self.run(&run)?;
-        let resume = self.resume(&state, MissionResume::default())?;
+        let resume = self.resume(&id, &state, MissionResume::default())?;
         self.launch(Start::Resume(id.clone(), Box::new(resume), Box::new(state)))?;
         self.continued(&id)
     }
@@ -532,7 +534,7 @@ impl Host {
             retry,
             ..MissionResume::default()
         };
-        let resume = self.resume(&state, resume)?;
+        let resume = self.resume(&id, &state, resume)?;
         self.launch(Start::Resume(id.clone(), Box::new(resume), Box::new(state)))?;
         self.continued(&id)
     }

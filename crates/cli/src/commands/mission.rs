@@ -266,29 +266,33 @@ impl ReadProject {
     }
 
     /// Prints all findings if there are errors. Returns an error if a mission, or one that its routes
-    /// lead to, uses a block with an error.
+    /// lead to, uses a block with an error or a variable that is not set.
     pub(crate) fn check_run(
         &self,
         mission: &str,
         environment: &Environment,
         printer: &Printer,
     ) -> Result<(), Failure> {
-        if self.counts().errors == 0 {
-            return Ok(());
+        let (project, shown) = (&self.project, wording::tick(mission));
+        if self.counts().errors > 0 {
+            self.print_findings(environment, printer);
+            if project.has_errors_in(mission, &self.files, &self.reports) {
+                let message =
+                    format!("mission {shown} uses blocks with errors, so nothing was run");
+                let hint = "show them with `prowess mission plan`";
+                return Err(Failure::new(message).hint(hint).exit(Exit::No));
+            }
+            printer.warn(&format!(
+                "the errors are in blocks that mission {shown} does not use"
+            ));
         }
-        self.print_findings(environment, printer);
-        let shown = wording::tick(mission);
-        if self
-            .project
-            .has_errors_in(mission, &self.files, &self.reports)
-        {
-            let message = format!("mission {shown} uses blocks with errors, so nothing was run");
-            let hint = "show them with `prowess mission plan`";
-            return Err(Failure::new(message).hint(hint).exit(Exit::No));
+        if let [first, ..] = &*project.unset_variables(mission) {
+            let variable = wording::tick(first);
+            let message =
+                format!("mission {shown} needs the variable {variable}, which is not set");
+            let command = wording::command(["prowess", "mission", "set", first]);
+            return Err(Failure::new(message).hint(format!("set it with {command}")));
         }
-        printer.warn(&format!(
-            "the errors are in blocks that mission {shown} does not use"
-        ));
         Ok(())
     }
 

@@ -258,15 +258,6 @@ pub(crate) fn request(
         .cause(why)
         .hint(hint)
     })?;
-    if let [first, ..] = &*read.project.unset_variables(&mission.name) {
-        let message = format!(
-            "mission {} needs the variable {}, which is not set",
-            wording::tick(&mission.name),
-            wording::tick(first)
-        );
-        let command = wording::command(["prowess", "mission", "set", first]);
-        return Err(Failure::new(message).hint(format!("set it with {command}")));
-    }
     let trust = trust_of(read, environment)?;
     check_trust(&trust, environment)?;
     Ok(MissionRequest {
@@ -342,6 +333,7 @@ pub(crate) fn resume(
         ..MissionResume::default()
     };
     prepare(
+        &id,
         &mut resume,
         &state,
         args.replan,
@@ -383,13 +375,15 @@ pub(crate) fn resume_after_answer(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut resume = MissionResume::default();
-    prepare(&mut resume, &state, false, global, environment, printer)?;
+    prepare(id, &mut resume, &state, false, global, environment, printer)?;
     let how = Start::Resume(id.into(), Box::new(resume), Box::new(state));
     drive(how, args, setup, environment, printer)
 }
 
-/// Checks the trust in the files of a run, and notes which of them changed.
+/// Checks the trust in the plan of a run, or in the files that replace it, and notes which of them
+/// changed.
 pub(crate) fn prepare(
+    id: &str,
     resume: &mut MissionResume,
     state: &MissionState,
     replan: bool,
@@ -402,13 +396,14 @@ pub(crate) fn prepare(
     };
     let folder = Path::new(&*start.folder);
     let store = trust_store(environment);
-    // The plan of the run must have been trusted as it is stored.
+    // The plan of the run must be trusted as it is stored: other files that are trusted now say nothing
+    // about it.
     let recorded = MissionTrust::new(folder, &start.plan, store.as_ref());
     let recorded = recorded.map_err(|error| Failure::new(error.to_string()))?;
     let now = ReadProject::read(Some(folder), global, environment);
     let now = match now {
         Ok(now) => now,
-        Err(_) if recorded.is_trusted() && !replan => return Ok(()),
+        Err(_) if recorded.may_continue() && !replan => return Ok(()),
         Err(failure) => return Err(failure),
     };
     let trust = MissionTrust::new(&now.root, &now.project, store.as_ref());
@@ -424,8 +419,17 @@ pub(crate) fn prepare(
                 .hint("resume without `--replan` to keep the old plan"));
         }
         resume.plan = Some(Box::new(now.project.clone()));
-    } else if !recorded.is_trusted() && !trust.is_trusted() {
+    } else if !recorded.may_continue() {
         check_trust(&trust, environment)?;
+        let command = wording::command(["prowess", "mission", "resume", id, "--replan"]);
+        return Err(
+            Failure::new(format!("the plan of run `{id}` is not trusted any more"))
+                .cause("its trust was revoked, and the files that are trusted now are other ones")
+                .hint(format!(
+                    "continue with the files as they are now: {command}"
+                ))
+                .exit(Exit::Denied),
+        );
     }
     let changed = changed_files(&start.plan, &now.project);
     for file in &changed {

@@ -495,6 +495,14 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             None => failure.hint("list all agents with `prowess agent list`"),
         },
         RuntimeError::UntrustedAgent { agent, path } => untrusted_agent(agent, path),
+        RuntimeError::PartOfMission { session, run } => {
+            let failure = if session == run {
+                Failure::new(format!("session `{session}` is a run of a mission"))
+            } else {
+                failure
+            };
+            failure.hint(format!("continue it with `prowess mission resume {run}`"))
+        }
         RuntimeError::NoAgent { name, .. } => {
             let name = sanitize::line(name);
             failure.hint(format!("define it in the configuration: `[agents.{name}]`"))

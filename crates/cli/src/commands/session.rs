@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::agent::{Ending, EndingKind, Event, StampedEvent};
+use prowess::mission::mission_run_above;
 use prowess::traits::{SessionQuery, SessionStore, SessionSummary};
 use prowess::{Pause, RuntimeError, Session, Watcher};
 use prowess_diag::{sanitize, wording};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
-use crate::commands::{mission_run, questions};
+use crate::commands::questions;
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use crate::{permissions, targets};
@@ -397,10 +398,10 @@ pub(crate) fn resume(
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let run = mission_run_above(&*store, &id).map_err(|error| failure(&error.into()))?;
     drop(store);
-    if mission_run::recorded_state(&events)?.is_some() {
-        let failure = Failure::new(format!("session `{id}` is a run of a mission"));
-        return Err(failure.hint(format!("continue it with `prowess mission resume {id}`")));
+    if let Some(run) = run {
+        return Err(failure(&RuntimeError::PartOfMission { session: id, run }));
     }
     if let Some(failure) = without_task(&id, &events, !args.text.is_empty()) {
         return Err(failure);

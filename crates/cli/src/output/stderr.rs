@@ -25,8 +25,9 @@ struct Screen {
     bottom: Vec<String>,
     /// The number of lines at the bottom that are drawn.
     drawn: usize,
-    /// `true` during a prompt: nothing is written.
-    is_held: bool,
+    /// The number of prompts that are shown. Nothing is written during them.
+    prompts: usize,
+    /// What was to be written during a prompt.
     held: Vec<u8>,
 }
 
@@ -80,13 +81,15 @@ impl Aside {
             let mut screen = self.screen();
             let erased = screen.erased();
             let _ = write_all(&erased);
-            screen.is_held = true;
+            screen.prompts += 1;
         }
         let answer = prompt();
         let mut screen = self.screen();
-        screen.is_held = false;
-        let held = std::mem::take(&mut screen.held);
-        let _ = screen.put(&held);
+        screen.prompts -= 1;
+        if screen.prompts == 0 {
+            let held = std::mem::take(&mut screen.held);
+            let _ = screen.put(&held);
+        }
         answer
     }
 }
@@ -94,7 +97,7 @@ impl Aside {
 impl Screen {
     /// Writes bytes above the lines at the bottom.
     fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        if self.is_held {
+        if self.prompts > 0 {
             let room = MAX_HELD.saturating_sub(self.held.len());
             if bytes.len() <= room {
                 self.held.extend_from_slice(bytes);

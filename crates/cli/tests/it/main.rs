@@ -43,6 +43,7 @@ mod live;
 mod mcp;
 mod mcp_missions;
 mod mission_agents;
+mod mission_attacks;
 mod mission_limits;
 mod mission_runs;
 mod mission_secrets;

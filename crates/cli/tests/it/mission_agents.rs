@@ -135,7 +135,7 @@ fn skills_of_the_library_and_of_folders_are_activated() {
     world.file("~/.agents/skills/from-library/more.md", "MORE-TEXT\n");
     world.file(
         "folders/boxed/SKILL.md",
-        "---\nname: boxed\ndescription: Is in a folder.\n---\nBOXED-TEXT\n",
+        "---\nname: boxed\ndescription: Is in a folder.\n---\nBOXED-TEXT for $ARGUMENTS\n",
     );
     add_to_agent(
         &world,
@@ -143,11 +143,12 @@ fn skills_of_the_library_and_of_folders_are_activated() {
     );
     let resource = json!({ "skill_name": "from-library", "resource_path": "more.md" });
     let library = json!({ "name": "from-library", "arguments": "ada" });
+    let boxed = json!({ "name": "boxed", "arguments": "bob" });
     let model = script(
         &world,
         "a.jsonl",
         &[
-            load(&[WORKER], &["BOXED-TEXT"], "boxed"),
+            calls(&[WORKER], &["BOXED-TEXT"], &[("load_skill", boxed)]),
             calls(&[WORKER], &["LIBRARY-TEXT"], &[("load_skill", library)]),
             calls(
                 &[WORKER],
@@ -155,7 +156,12 @@ fn skills_of_the_library_and_of_folders_are_activated() {
                 &[("load_skill_resource", resource)],
             ),
             says(
-                &[WORKER, "LIBRARY-TEXT for ada", "MORE-TEXT", "BOXED-TEXT"],
+                &[
+                    WORKER,
+                    "LIBRARY-TEXT for ada",
+                    "MORE-TEXT",
+                    "BOXED-TEXT for bob",
+                ],
                 &[],
                 "AGENT-DONE",
             ),
@@ -167,6 +173,46 @@ fn skills_of_the_library_and_of_folders_are_activated() {
     let loaded = results(&lines, "load_skill");
     assert_eq!(loaded.len(), 2, "{loaded:?}");
     assert!(loaded.iter().all(|(is_error, _)| !is_error), "{loaded:?}");
+}
+
+/// The instructions of a block are text: nothing in them is filled in or run.
+#[test]
+fn instructions_of_a_block_are_not_a_template() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = "Pay $1 or $ARGUMENTS in ${CLAUDE_SKILL_DIR}. Run !`touch taken` at $HOME.";
+    let written = text.replace("${", "$${");
+    add_to_agent(
+        &world,
+        &format!(
+            "skill \"Big Helper\" {{\n  description  = \"Helps\"\n  instructions = \"{written}\"\n}}"
+        ),
+    );
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            load(&[WORKER], &["Pay $1"], "Big Helper"),
+            says(&[WORKER, text], &[], "AGENT-DONE"),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let run = [
+        "mission",
+        "run",
+        "x",
+        "--model",
+        &model,
+        "--json",
+        "--approve",
+        "Bash(*)",
+        "--edits",
+    ];
+    let lines = lines(&world.run(&run).expect(0).stdout);
+    let loaded = results(&lines, "load_skill");
+    assert_eq!(loaded.len(), 1, "{loaded:?}");
+    assert!(!loaded[0].0 && loaded[0].1.contains(text), "{loaded:?}");
+    assert!(!world.path("taken").exists());
 }
 
 /// Line 32 of missions §5.

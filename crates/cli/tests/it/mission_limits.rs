@@ -355,7 +355,7 @@ impl Gate {
         // The first request waits for the second.
         let waited = self
             .changed
-            .wait_timeout_while(state, Duration::from_secs(60), |state| state.0 < 2);
+            .wait_timeout_while(state, Duration::from_mins(1), |state| state.0 < 2);
         let (mut state, timeout) = waited.unwrap();
         assert!(!timeout.timed_out(), "agents do not run side by side");
         state.1 -= 1;

@@ -174,7 +174,11 @@ fn chat(line: &Value) -> String {
     } else {
         (json!({ "tool_calls": calls }), "tool_calls")
     };
-    let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
+    let used = |key: &str, usual: u64| line["usage"][key].as_u64().unwrap_or(usual);
+    let (input, output) = (used("input", 10), used("output", 5));
+    let total = input + output;
+    let usage =
+        json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": total });
     let choice = json!({ "index": 0, "finish_reason": reason, "delta": delta });
     let event = json!({ "id": "x", "object": "chat.completion.chunk", "model": "small", "choices": [choice], "usage": usage });
     format!(

@@ -197,6 +197,9 @@ pub struct MissionStart {
     /// The budget that was given at the start.
     #[serde(default)]
     pub budget: MissionBudget,
+    /// What the runs before this one left of the budget that was given to the first of them.
+    #[serde(default, skip_serializing_if = "MissionBudget::is_empty")]
+    pub left: MissionBudget,
 }
 
 /// Tokens and money.
@@ -249,6 +252,33 @@ impl MissionBudget {
         Self {
             tokens: self.tokens.or(other.tokens),
             micros: self.micros.or(other.micros),
+        }
+    }
+
+    /// Returns `true` if there is no limit.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the lower limits of this budget and another one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let lower = |own: Option<u64>, other: Option<u64>| match (own, other) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+        Self {
+            tokens: lower(self.tokens, other.tokens),
+            micros: lower(self.micros, other.micros),
+        }
+    }
+
+    /// Returns what is left of this budget.
+    #[must_use]
+    pub fn without(self, used: MissionUsage) -> Self {
+        Self {
+            tokens: self.tokens.map(|limit| limit.saturating_sub(used.tokens)),
+            micros: self.micros.map(|limit| limit.saturating_sub(used.micros)),
         }
     }
 
@@ -666,10 +696,21 @@ impl MissionState {
         sum
     }
 
-    /// Returns the budget of the mission.
+    /// Returns the budget of the mission: what was given to this run, and otherwise the lower one of
+    /// the plan and of what earlier runs left.
     pub fn budget(&self) -> MissionBudget {
         let own = self.mission().map(|mission| mission.budget.amounts());
-        self.budget.or(own.unwrap_or_default())
+        self.budget.or(own.unwrap_or_default().and(self.left()))
+    }
+
+    /// Returns the budget that people gave, to this run or to those before it. The plan has no part in
+    /// it.
+    pub fn given_budget(&self) -> MissionBudget {
+        self.budget.or(self.left())
+    }
+
+    fn left(&self) -> MissionBudget {
+        self.start().map(|start| start.left).unwrap_or_default()
     }
 
     /// Returns the budget of a task: its own, or what the run was resumed with after that was used up.

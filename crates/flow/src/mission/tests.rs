@@ -1759,3 +1759,89 @@ fn fix_on_the_page_about_graphs_gives_the_good_example() {
     let good = examples.iter().find(|example| !example.is_bad).unwrap();
     assert_eq!(fixed, good.files[0].1);
 }
+
+/// An error counts for the missions that use the block it is in, directly or through others.
+#[test]
+fn errors_count_for_the_missions_that_use_them() {
+    let head = "model \"m\" {\n  provider = \"ollama\"\n  base_url = \"http://127.0.0.1:9\"\n  aliases  = { x = \"x\" }\n}\nagent \"good\" {\n  model       = models.m.x\n  personality = \"P\"\n}\n";
+    let mission = |name: &str, agents: &str, more: &str| {
+        format!(
+            "mission \"{name}\" {{\n  commander {{ model = models.m.x }}\n  agents = [{agents}]\n  task \"t\" {{\n    objective = \"o\"\n{more}\n  }}\n}}\n"
+        )
+    };
+    let agent = |more: &str| {
+        format!(
+            "agent \"bad one\" {{\n  model       = models.m.x\n  personality = \"P\"\n{more}\n}}\n"
+        )
+    };
+    let good = mission("good", "agents.good", "");
+    let uses = mission("uses", "agents[\"bad one\"]", "");
+    let quoted = mission("quoted", "\"bad one\"", "");
+    let prefixed = mission("prefixed", "\"agents.bad one\"", "");
+    let route = "    router {\n      route {\n        target    = missions.uses\n        condition = \"c\"\n      }\n    }";
+    let leads = mission("leads", "agents.good", route);
+    let all = format!("{head}{good}{uses}{quoted}{prefixed}{leads}");
+    for (name, bad) in [
+        ("unknown attribute", agent("  typo = 1")),
+        ("duplicate", format!("{}{}", agent(""), agent(""))),
+        (
+            "skill",
+            format!(
+                "{}skill \"s\" {{\n  description = \"d\"\n}}\n",
+                agent("  skills = [skills.s]")
+            ),
+        ),
+        (
+            "bound tool",
+            format!(
+                "{}tool \"t\" {{\n  implements = builtins.http.nothing\n}}\n",
+                agent("  tools = [tools.t]")
+            ),
+        ),
+        (
+            "server",
+            format!("{}mcp \"s\" {{}}\n", agent("  tools = [mcp.s.all]")),
+        ),
+        (
+            "variable",
+            format!(
+                "{}variable \"v\" {{\n  wrong = 1\n}}\n",
+                agent("  role = vars.v")
+            ),
+        ),
+    ] {
+        let files = [("a.hcl", &*all), ("b.hcl", &*bad)];
+        let (project, reports) = read(&files);
+        let texts = files.map(|(path, text)| MissionText {
+            path: path.to_owned(),
+            bytes: Ok(text.as_bytes().to_vec()),
+        });
+        for (mission, expected) in [
+            ("good", false),
+            ("uses", true),
+            ("quoted", true),
+            ("prefixed", true),
+            ("leads", true),
+        ] {
+            let found = project.has_errors_in(mission, &texts, &reports);
+            assert_eq!(found, expected, "{name}, {mission}: {:#?}", lines(&reports));
+        }
+    }
+    // Findings beyond the limit of a rule may be anywhere in their file.
+    let typos: Vec<String> = (0..101).map(|at| format!("  typo{at} = 1\n")).collect();
+    let many = agent(&typos.concat());
+    let whole = format!("{all}{many}");
+    let texts = [MissionText {
+        path: "a.hcl".to_owned(),
+        bytes: Ok(whole.clone().into_bytes()),
+    }];
+    let (project, reports) = read(&[("a.hcl", &whole)]);
+    assert!(project.has_errors_in("good", &texts, &reports));
+}
+
+#[test]
+fn variables_without_a_value_are_named() {
+    let text = "variable \"unset\" {}\nvariable \"set\" { default = \"x\" }\nvariable \"other\" {}\nagent \"a\" {\n  personality = \"${vars.set}\"\n  role = vars.unset\n}\nagent \"b\" {\n  personality = vars.other\n}\nmission \"x\" {\n  agents = [agents.a]\n  task \"t\" { objective = \"o\" }\n}\n";
+    let (project, _) = read(&[("a.hcl", text)]);
+    assert_eq!(project.unset_variables("x"), ["unset"]);
+}

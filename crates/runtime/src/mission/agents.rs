@@ -144,6 +144,29 @@ impl MissionCast {
         }
     }
 
+    /// Returns a fault for each model of a file whose price is not known: what it costs cannot be
+    /// counted, so it would switch off a budget in money. A file that says that a model is free is no
+    /// proof of it.
+    pub(crate) fn unpriced(&self) -> Vec<String> {
+        let is_unknown = |model: &dyn Model| {
+            let price = model.about().price;
+            price.is_none_or(|price| price.input <= 0.0 || price.output <= 0.0)
+        };
+        let unknown = self
+            .models
+            .iter()
+            .filter(|(_, model)| is_unknown(&***model));
+        unknown
+            .map(|(name, _)| {
+                let name = wording::tick(name);
+                format!(
+                    "no price is known for model {name}, so a budget in dollars has no effect: set \
+                     `pricing` in its block, or use `--budget tokens=N`"
+                )
+            })
+            .collect()
+    }
+
     /// Adds the tools of references. Returns their names, and the references without a tool.
     fn add_tools(
         &mut self,
@@ -352,6 +375,7 @@ fn own_skill(block: &SkillBlock, tools: Vec<Box<str>>, missing: &[String]) -> Ow
         name: block.name.clone(),
         description: text(&block.description),
         instructions,
+        is_template: block.folder.is_some(),
         tools,
     }
 }

@@ -139,12 +139,26 @@ impl Session {
     }
 
     /// Asks the model of another conversation a question about it, without tools. The other
-    /// conversation is only read: the question and the answer are recorded here.
+    /// conversation is only read: the question and the answer are recorded here. Rules about the tool
+    /// and the budgets of the mission apply, as to any request.
     pub(crate) async fn ask_conversation(
         &mut self,
         call: &ToolCall,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
+        let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
+        let (loaded, asked) = (self.loaded.clone(), call.clone());
+        let admitted =
+            blocking(move || tools.admit_call(&context, &loaded, &asked.name, &asked.input));
+        if let Err(error) = admitted.await? {
+            let refused = ToolResult::error(call, error.to_string());
+            return self.answered(refused).await;
+        }
+        if self.engine.reached_limit().is_some() {
+            let text = "The budget is used up, so the question was not sent.";
+            return self.answered(ToolResult::error(call, text)).await;
+        }
+        self.journal.catch_up()?;
         let began = Instant::now();
         let started = Event::CallStarted {
             call: call.id.clone(),

@@ -8,7 +8,6 @@
 pub(crate) mod agents;
 mod conversation;
 pub(crate) mod desk;
-mod files;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use prowess_flow::mission::{
     MissionProject, MissionStart, MissionState, MissionStep, MissionUnit, MissionUsage,
     RouteTarget, TaskEnding, UnitResult,
 };
+use prowess_tools::missions::FileSlot;
 use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -50,6 +50,9 @@ const MAX_HAND_OVERS: usize = 100;
 const STOP_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 /// Maximum number of sessions among which the one of a unit, or the next run, is searched.
 const MAX_SEARCHED: usize = 10_000;
+
+/// Maximum number of sessions above one another: far more than sub-runs can be nested.
+const MAX_LEVELS: usize = 100;
 
 /// A mission to run.
 #[derive(Clone, Debug)]
@@ -122,6 +125,31 @@ pub fn mission_state(events: &[StampedEvent]) -> Result<Option<MissionState>, Ru
     Ok(Some(
         state.map_err(|fault| RuntimeError::Mission { fault })?,
     ))
+}
+
+/// Returns the run of a mission that a session is or belongs to. Only the run itself can be resumed:
+/// the plan must be trusted, and its budgets count. Blocks.
+pub fn mission_run_above(
+    store: &dyn SessionStore,
+    id: &str,
+) -> Result<Option<Box<str>>, SessionError> {
+    let mut session: Box<str> = id.into();
+    for _ in 0..MAX_LEVELS {
+        let events = match store.events(&session) {
+            Err(SessionError::NotFound { .. }) if *session != *id => return Ok(None),
+            events => events?,
+        };
+        let Some(Event::Started(started)) = events.into_iter().next().map(|first| first.event)
+        else {
+            return Ok(None);
+        };
+        match started.parent {
+            _ if started.mission.is_some() => return Ok(Some(session)),
+            Some(parent) => session = parent.session,
+            None => return Ok(None),
+        }
+    }
+    Ok(None)
 }
 
 /// The record of a run, with its state.
@@ -215,8 +243,9 @@ impl Engine {
             entry: None,
             from: None,
             budget: request.budget,
+            left: MissionBudget::default(),
         };
-        self.check_cast(&start.plan, &start.mission, &services)
+        self.check_cast(&start.plan, &start.mission, start.budget, &services)
             .await?;
         let log = MissionLog::begin(self, start).await?;
         self.drive_all(log, services, cancel).await
@@ -233,7 +262,10 @@ impl Engine {
         let mut log = MissionLog::take(self, id).await?;
         if let Some(start) = log.state.start() {
             let plan = resume.plan.as_deref().unwrap_or(&start.plan);
-            self.check_cast(plan, &start.mission, &services).await?;
+            let given = resume.budget.unwrap_or_default();
+            let budget = given.or(log.state.given_budget());
+            self.check_cast(plan, &start.mission, budget, &services)
+                .await?;
         }
         let resumed = MissionEvent::Resumed {
             changed: resume.changed,
@@ -256,10 +288,12 @@ impl Engine {
     }
 
     /// Checks that the agents of a mission can run, and those of the missions that its routes lead to.
+    /// `budget` is the one that people gave.
     async fn check_cast(
         &self,
         plan: &MissionProject,
         name: &str,
+        budget: MissionBudget,
         services: &Arc<dyn MissionServices>,
     ) -> Result<(), RuntimeError> {
         let (engine, services) = (self.clone(), Arc::clone(services));
@@ -272,7 +306,9 @@ impl Engine {
             let mut faults: Vec<String> = Vec::new();
             for mission in missions {
                 let is_first = *mission.name == *name;
-                for fault in MissionCast::new(&engine, &plan, mission, &*services).faults {
+                let cast = MissionCast::new(&engine, &plan, mission, &*services);
+                let unpriced = budget.micros.map(|_| cast.unpriced()).unwrap_or_default();
+                for fault in cast.faults.into_iter().chain(unpriced) {
                     let fault = if is_first {
                         fault
                     } else {
@@ -428,7 +464,6 @@ impl Engine {
     ) -> Result<Stage, RuntimeError> {
         let start = state.start().cloned().unwrap_or_default();
         let storage = services.storage();
-        let storage = storage.map(|folder| folder.join(files::folder_name(&start.folder)));
         let (engine, services) = (self.clone(), Arc::clone(services));
         let cast = blocking(move || {
             let mission = start.plan.mission(&start.mission)?;
@@ -506,15 +541,15 @@ impl Engine {
             meter,
         );
         let start = state.start().ok_or_else(lost)?;
-        let slots = files::slots(
+        let slots = FileSlot::of_task(
             &start.plan,
             mission,
             task,
-            std::path::Path::new(&*start.folder),
+            &start.folder,
             stage.storage.as_deref(),
             &log.journal.id,
         );
-        let file_tools = files::tools(slots);
+        let file_tools = FileSlot::tools(slots);
         let mut agents = stage.cast.agents.clone();
         for agent in agents.values_mut() {
             let names = file_tools.iter().map(|tool| Box::from(tool.name()));
@@ -675,6 +710,7 @@ impl Engine {
             entry,
             from: Some(run),
             budget: MissionBudget::default(),
+            left: log.state.given_budget().without(log.state.spent()),
             ..before
         };
         MissionLog::begin(self, start).await
@@ -757,7 +793,7 @@ struct Stage {
     cast: Arc<MissionCast>,
     earlier: BTreeMap<(Box<str>, Box<str>), Value>,
     tasks: BTreeMap<Box<str>, Arc<BudgetMeter>>,
-    /// The folder for memories and scratchpads.
+    /// The folder for memories and scratchpads of all projects.
     storage: Option<std::path::PathBuf>,
 }
 

@@ -12,7 +12,7 @@ mod grep;
 mod html;
 mod http;
 mod image;
-mod open_file;
+pub(crate) mod open_file;
 pub(crate) mod path_guard;
 mod read;
 mod url;

@@ -21,7 +21,10 @@ use prowess_policy::profile::{
     GIT_EXECUTED, GIT_HEAD, GIT_STORES, is_home_setting, plain_spelling, runs_later,
     within_in_any_spelling,
 };
-use prowess_policy::{Actor, Decision, GateAction, Profile, Verdict};
+use prowess_policy::{
+    Actor, Decision, Effect, GateAction, GrantScope, Lifetime, PermissionGrant, PermissionRule,
+    Profile, Verdict,
+};
 use prowess_traits::ApprovalRequest;
 
 use crate::skill_access::judge_file;
@@ -426,6 +429,74 @@ impl<'w> PathGuard<'w> {
         }
     }
 
+    /// Returns the decision about a file for which trust in mission files is the permission: rules
+    /// about files and skills, and mode `plan`. No other rule is needed.
+    fn judge_given(&self, action: FileAction, resolved: &ResolvedPath) -> Decision {
+        let mut gate = self.context.gate().clone();
+        let tool = match action {
+            FileAction::Read => "Read",
+            FileAction::Write => "Write",
+        };
+        if let Ok(rule) = PermissionRule::parse(tool, Effect::Allow) {
+            gate.grants.push(PermissionGrant {
+                what: GrantScope::Rule(rule),
+                lifetime: Lifetime::Session,
+                skill: None,
+            });
+        }
+        let restrictions = self.loaded.restrictions();
+        let actor = Actor::default().within(&restrictions);
+        let real = resolved.real.to_string_lossy().into_owned();
+        let mut paths = vec![self.spelled(&resolved.real), real, resolved.written.clone()];
+        paths.dedup();
+        let decide = |path: &String| gate.decide(&gate_action(action, path), &actor);
+        let mut decisions = paths.iter().map(decide);
+        let first = decisions.next();
+        let first = first.unwrap_or_else(|| Decision::new(Verdict::Deny, "it has no path"));
+        let rules = decisions.fold(first, stricter);
+        let decision = match rules.verdict {
+            Verdict::Allow => Decision::new(Verdict::Allow, "the mission files are trusted"),
+            Verdict::Ask | Verdict::Deny => rules,
+        };
+        match self.judge_skill(&resolved.real) {
+            Some((_, skill)) if action == FileAction::Read && skill.verdict > decision.verdict => {
+                skill
+            }
+            _ => decision,
+        }
+    }
+
+    /// Returns `true` if a file for which trust is the permission can be used without a prompt.
+    pub(crate) fn is_given(&self, action: FileAction, resolved: &ResolvedPath) -> bool {
+        self.judge_given(action, resolved).verdict == Verdict::Allow
+    }
+
+    /// Applies the rules to a file for which trust in mission files is the permission, and prompts if
+    /// a rule requires it. Writing is recorded; `verb` begins the record.
+    pub(crate) fn permit_given(
+        &self,
+        action: FileAction,
+        resolved: &ResolvedPath,
+        verb: &str,
+    ) -> Result<(), ToolError> {
+        let decision = self.judge_given(action, resolved);
+        if action == FileAction::Read && decision.verdict == Verdict::Allow {
+            return Ok(());
+        }
+        let what = format!("{verb} {}", resolved.told());
+        let path = self.spelled(&resolved.real);
+        let question = ApprovalRequest {
+            what: &what,
+            decision: &decision,
+            skill: None,
+            action: Some(&gate_action(action, &path)),
+            note: None,
+        };
+        self.context
+            .settle(&question)
+            .map_err(|decision| ToolError::denied(&what, &decision))
+    }
+
     /// Returns the path that the gate uses for a real path: its folders may be reached through
     /// links.
     fn spelled(&self, real: &Path) -> String {
@@ -457,6 +528,22 @@ impl ResolvedPath {
             tick(sanitize::line(&self.written)),
             tick(sanitize::line(&real))
         )
+    }
+
+    /// Returns the path of a file below this folder, in which no part is a link.
+    pub(crate) fn below(&self, inner: &str) -> Self {
+        Self {
+            real: self.real.join(inner),
+            missing: 0,
+            kind: None,
+            written: format!("{}/{inner}", self.written.trim_end_matches('/')),
+            name: format!("{}/{inner}", self.name),
+        }
+    }
+
+    /// Returns the absolute path as it was written.
+    pub(crate) fn written(&self) -> &str {
+        &self.written
     }
 
     /// Returns the last component.

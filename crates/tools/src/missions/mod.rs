@@ -16,10 +16,12 @@
 //! are markers until a tool acts ([`SecretValues`](crate::SecretValues)).
 
 mod bound;
+mod file_slots;
 mod time;
 mod toolbox;
 mod variables;
 
+pub use file_slots::FileSlot;
 pub use time::{CurrentTime, MAX_SLEEP, Sleep};
 pub use toolbox::{FoundTools, MissingTool, MissionToolServices, MissionTools};
 pub use variables::{MissionVariableLookup, VariableOrigin, VariableValues};
