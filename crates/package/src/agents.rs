@@ -1,0 +1,1 @@
+//! Agents and the folders from which they read skills.

@@ -1,0 +1,1 @@
+//! Finds skills in a list of paths.

@@ -1,0 +1,23 @@
+//! Packages of skills: names, versions, locks, sources, installation.
+//!
+//! The manifest says what is wanted, the lock says which bytes, the store has them, and the scope
+//! folder shows them to agents. The modules of the first group are pure: text and values in, values
+//! out. The modules of the second group read and write files, run `git`, and ask servers.
+
+// Pure.
+pub mod agents;
+pub mod error;
+pub mod find;
+pub mod lock;
+pub mod manifest;
+pub mod merge;
+pub mod power;
+pub mod resolve;
+pub mod source;
+pub mod version;
+
+// Adapters.
+
+pub use error::{PackageError, PackageExit};
+pub use lock::{LockError, LockFile, LockedFile, LockedKind, LockedPackage};
+pub use source::{GitSource, LockedSource, PackageSource, SourceError, WantedRef};

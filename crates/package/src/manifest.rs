@@ -1,0 +1,1 @@
+//! Reads and edits the `[packages]` and `[install]` sections of a manifest.

@@ -1,0 +1,1 @@
+//! Merges three versions of a skill: base, mine, theirs.

@@ -1,0 +1,1 @@
+//! Compares what two versions of a package may do.

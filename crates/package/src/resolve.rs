@@ -1,0 +1,1 @@
+//! Decides which commit a package takes.

@@ -1,0 +1,1 @@
+//! Versions and ranges over tags.
