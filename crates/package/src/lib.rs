@@ -5,6 +5,7 @@
 //! out. The modules of the second group read and write files, run `git`, and ask servers.
 
 // Pure.
+pub mod address;
 pub mod agents;
 pub mod error;
 pub mod find;
@@ -17,6 +18,9 @@ pub mod source;
 pub mod version;
 
 // Adapters.
+pub mod fault;
+pub mod store;
+pub mod tree;
 
 pub use error::{PackageError, PackageExit};
 pub use lock::{LockError, LockFile, LockedFile, LockedKind, LockedPackage};
