@@ -15,6 +15,9 @@ const REST: Duration = Duration::from_secs(3);
 /// Words of the long query.
 const LONG: usize = 40;
 
+/// Skills that the model of the last turn loads.
+const LOADS: usize = 6;
+
 /// A measured command: its title, and its arguments after `--skills-dir FOLDER`.
 struct Row {
     title: &'static str,
@@ -32,10 +35,15 @@ pub(crate) fn run(
     let library = world.path().join("library");
     std::fs::create_dir_all(&library)?;
     repeat(corpus, &library, skills)?;
+    for number in 1..=LOADS {
+        let folder = library.join(skill_name(number));
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("SKILL.md"), skill_text(number))?;
+    }
     std::thread::sleep(REST);
-    let script = world.path().join("script.jsonl");
-    std::fs::write(&script, "{\"text\":\"Done.\"}\n")?;
-    let rows = rows(&long_query(queries)?, &script);
+    let scripts = [0, 1, LOADS].map(|loads| script(world.path(), loads));
+    let [none, one, all] = scripts;
+    let rows = rows(&long_query(queries)?, &library, [&none?, &one?, &all?]);
     let mut columns = Vec::new();
     for (number, binary) in binaries.iter().enumerate() {
         let home = world.path().join(format!("home-{number}"));
@@ -76,14 +84,46 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn rows(query: &str, script: &Path) -> Vec<Row> {
+fn skill_name(number: usize) -> String {
+    format!("counted-{number}")
+}
+
+/// Returns a skill with a body of ordinary length.
+fn skill_text(number: usize) -> String {
+    let step = "Read the report, note each figure, and compare it with the figure of last month.\n";
+    format!(
+        "---\nname: {}\ndescription: Compare the figures of report {number}. Use when a report of that kind arrives.\n---\n{}",
+        skill_name(number),
+        step.repeat(50)
+    )
+}
+
+/// Writes the script of a model that loads skills, one in each reply, and ends. Returns its path.
+fn script(folder: &Path, loads: usize) -> Result<PathBuf> {
+    let mut text = String::new();
+    for number in 1..=loads {
+        let input = serde_json::json!({ "skill_name": skill_name(number) });
+        let calls = serde_json::json!([{ "name": "load_skill", "input": input }]);
+        text += &format!("{}\n", serde_json::json!({ "calls": calls }));
+    }
+    text += "{\"text\":\"Done.\"}\n";
+    let path = folder.join(format!("script-{loads}.jsonl"));
+    std::fs::write(&path, text)?;
+    Ok(path)
+}
+
+fn rows(query: &str, library: &Path, scripts: [&Path; 3]) -> Vec<Row> {
     let row = |title, arguments: &[&str]| Row {
         title,
         arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
     };
-    let model = format!("scripted:{}", script.display());
-    let turn = |message| ["run", "--task", message, "--model", &model];
+    let [none, one, all] = scripts.map(|script| format!("scripted:{}", script.display()));
+    let turn = |message, model| ["run", "--task", message, "--model", model];
+    let library = library.display().to_string();
+    let skill = skill_name(1);
     vec![
+        row("`--version`", &["--version"]),
+        row("`validate`", &["validate", &library]),
         row("`list`, first start", &["list"]),
         row("`list`, second start", &["list"]),
         row(
@@ -93,11 +133,18 @@ fn rows(query: &str, script: &Path) -> Vec<Row> {
         row("`find`, five words", &["find", "fill in a pdf form"]),
         row("`find`, a message of 40 words", &["find", query]),
         row("`prompt`", &["prompt"]),
+        row("`prompt --skill`", &["prompt", "--skill", &skill]),
         row(
             "a turn without a hint: the message has no words",
-            &turn("?"),
+            &turn("?", &none),
         ),
-        row("a turn with a hint: a message of 40 words", &turn(query)),
+        row(
+            "a turn with a hint: a message of 40 words",
+            &turn(query, &none),
+        ),
+        row("a turn that loads one skill", &turn("?", &one)),
+        row("a turn that loads six skills", &turn("?", &all)),
+        row("`run SKILL`", &["run", &skill, "--model", &none]),
     ]
 }
 
@@ -123,7 +170,11 @@ fn instructions(mut command: Command) -> Result<u64> {
         .output()
         .context("cannot run valgrind")?;
     let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the command failed: {errors}");
+    // `validate` exits with 1 if there are findings.
+    ensure!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "the command failed: {errors}"
+    );
     let line = errors.lines().rev().find(|line| line.contains("Collected"));
     let count = line.and_then(|line| line.rsplit(' ').next());
     count

@@ -238,6 +238,7 @@ impl Environment {
             project_extra: Vec::new(),
             only: None,
             agent_folders: None,
+            packages: prowess_registry::PackageFolders::default(),
         }
     }
 }

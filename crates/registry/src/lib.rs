@@ -37,7 +37,9 @@ pub use contents::{
 pub use conversion_files::{ConversionFiles, ConversionProjects};
 pub use fs::package::PackageOnDisk;
 pub use fs::read::{FoundSkill, read_folder, read_path};
-pub use fs::skill_folders::{LinkBounds, Place, RootContents, SkillRoot, repository};
+pub use fs::skill_folders::{
+    LinkBounds, PackageFolders, Place, RootContents, SkillRoot, repository,
+};
 pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{ScanNotice, Visit, WalkOptions, WalkSummary, visit_all, walk};
 pub use fs::watch::{WatchHandle, WatchMode, WatchOptions};

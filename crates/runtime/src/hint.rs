@@ -93,7 +93,8 @@ pub fn skill_hint(context: &ToolContext, message: &str, known: &KnownSkills) -> 
 /// Returns `true` if a skill needs trust and is not trusted. A skill of a server is not read: the
 /// server must not learn about the search.
 fn is_untrusted(context: &ToolContext, skill: &Arc<Skill>) -> bool {
-    prowess_trust::is_required(skill, &context.settings.paths.workspace)
+    let workspace = &context.settings.paths.workspace;
+    prowess_trust::is_required(skill, workspace, context.services.trust.as_ref())
         && (skill.id.origin.scope == Scope::Server
             || !context
                 .read(skill)

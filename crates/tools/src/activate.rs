@@ -14,7 +14,7 @@ use prowess_render::{
     Arguments, CommandHandling, FillError, FillReport, PrepareOptions, SkillVariables, Template,
     prepare,
 };
-use prowess_trust::TrustState;
+use prowess_trust::{TrustError, TrustState};
 use sha2::{Digest, Sha256};
 
 use crate::context::ToolContext;
@@ -149,7 +149,13 @@ pub enum ActivationError {
         /// Its name.
         name: Box<str>,
         /// The cause.
-        source: Box<prowess_trust::TrustError>,
+        source: Box<TrustError>,
+    },
+    /// It is a package, and its lockfile does not allow it to be loaded.
+    #[error("{fault}; {}", .fault.hint())]
+    Package {
+        /// The fault.
+        fault: prowess_trust::PackageFault,
     },
     /// A shell would interpret a value as code.
     #[error("the skill {name} cannot be used safely: {}", .diagnostics.first().map_or("", |found| found.message.as_ref()))]
@@ -202,9 +208,12 @@ pub fn read(
     context: &ToolContext,
     skill: &SkillHandle,
 ) -> Result<Arc<SkillSnapshot>, ActivationError> {
-    skill.read(context).map_err(|error| ActivationError::Read {
-        name: skill.name().into(),
-        source: Box::new(error),
+    skill.read(context).map_err(|error| match error {
+        TrustError::Package(fault) => ActivationError::Package { fault },
+        error => ActivationError::Read {
+            name: skill.name().into(),
+            source: Box::new(error),
+        },
     })
 }
 
@@ -366,6 +375,7 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     }
     if !snapshot.is_trusted() && origin.scope != Scope::Server {
         let why = match &snapshot.trust.state {
+            _ if snapshot.trust.is_changed_package => "its files are not those of the lockfile",
             Some(TrustState::Lapsed(_)) => "it changed after the user trusted it",
             _ => "the user has not trusted it yet",
         };

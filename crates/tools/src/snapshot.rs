@@ -125,7 +125,7 @@ impl SkillSnapshot {
         } = contents;
         let parsed = parse(&text);
         let manifest = &parsed.manifest;
-        let trust = SkillTrust::new(skill, manifest, digest, store, project)?;
+        let trust = SkillTrust::new(skill, manifest, digest, &files, store, project)?;
         let effects = SkillEffects::of(manifest);
         let arguments = manifest
             .arguments

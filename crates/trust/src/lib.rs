@@ -5,16 +5,23 @@
 //! each skill, and is bound to a digest over every file of the skill: if one byte changes, the
 //! trust lapses, and the changed files are listed. Agent files of a project are trusted in the same
 //! way before their agents run.
+//!
+//! Packages that a lockfile pins need trust in every scope, and are compared with the lockfile
+//! whenever they are read.
 
 mod agent_trust;
 mod disguise;
 mod mission_trust;
+mod package_pin;
 mod skill_trust;
 mod store;
 mod summary;
 
 pub use agent_trust::{AgentTrust, AgentVerdict};
 pub use mission_trust::MissionTrust;
+pub use package_pin::{
+    ChangedPackage, PackageFault, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
+};
 pub use skill_trust::{SkillRole, SkillTrust, is_required};
 pub use store::{
     FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,

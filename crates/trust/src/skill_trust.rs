@@ -1,6 +1,7 @@
 //! The trust verdict about a skill, for the gate, and which skills need trust.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prowess_catalog::location::unescape_path;
 use prowess_catalog::{Scope, Skill};
@@ -12,6 +13,7 @@ use prowess_registry::{files_of, outside_route, skill_path};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
+use crate::package_pin::{ChangedPackage, PackageFault, PackagePin, PinnedPackage};
 use crate::store::{TrustError, TrustKind, TrustState, TrustStore};
 
 /// The trust verdict about a skill with a certain digest, and the tools that it asks for.
@@ -33,6 +35,10 @@ pub struct SkillTrust {
     pub tools: PermissionRules,
     /// `true` if it has `allowed-tools`, even if the list is empty or could not be read.
     pub has_tool_list: bool,
+    /// The package that a lockfile pins. `None` if no lockfile names the skill.
+    pub package: Option<Arc<PinnedPackage>>,
+    /// `true` if its files are not those of the lockfile, so that it counts as text only.
+    pub is_changed_package: bool,
 }
 
 /// The part that a skill plays in a request. It decides whether `allowed-tools` is everything that
@@ -50,18 +56,31 @@ pub enum SkillRole {
 }
 
 impl SkillTrust {
-    /// Looks up the trust of a skill. The manifest and the digest must come from the same read.
-    /// `project` is the folder in which agents work.
+    /// Looks up the trust of a skill, and compares it with its lockfile if it is a package. The
+    /// manifest, the digest and the files must come from the same read. `project` is the folder in
+    /// which agents work.
     pub fn new(
         skill: &Skill,
         manifest: &Manifest<'_>,
         digest: String,
+        files: &[FileFacts],
         store: Option<&TrustStore>,
         project: &Path,
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
         let kind = TrustKind::of_form(skill.form);
-        let required = is_required(skill, project);
+        let package = pinned(skill, store)?;
+        let is_changed = |package: &PinnedPackage| *package.digest != *digest;
+        let is_changed_package = package.as_deref().is_some_and(is_changed);
+        if let (Some(package), Some(place), true) = (&package, &place, is_changed_package)
+            && package.changed == ChangedPackage::Refuse
+        {
+            return Err(TrustError::Package(PackageFault::Changed {
+                name: package.name.clone(),
+                changes: package.changes(place, files),
+            }));
+        }
+        let required = package.is_some() || is_foreign(skill, project);
         let state = match (&place, store) {
             (Some(place), Some(store)) if required => Some(store.state_of(kind, place, &digest)?),
             _ => None,
@@ -102,12 +121,15 @@ impl SkillTrust {
             state,
             tools,
             has_tool_list,
+            package,
+            is_changed_package,
         })
     }
 
     /// Returns `true` if the skill may run commands and grant tools.
     pub fn is_trusted(&self) -> bool {
-        !self.required || self.state.as_ref().is_some_and(TrustState::is_trusted)
+        !self.is_changed_package
+            && (!self.required || self.state.as_ref().is_some_and(TrustState::is_trusted))
     }
 
     /// Returns the rules whose restrictions apply to the session that loads the skill. `None` if it
@@ -162,11 +184,35 @@ pub(crate) fn rule_in_folder(
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
-/// from a project or a server, an agent wrote it or may have, or an agent in `project` can write its
-/// files.
+/// from a project or a server, a lockfile pins it, an agent wrote it or may have, or an agent in
+/// `project` can write its files.
 /// Other skills in the user's own folders, named on the command line or built into a program need no
 /// trust.
-pub fn is_required(skill: &Skill, project: &Path) -> bool {
+pub fn is_required(skill: &Skill, project: &Path, store: Option<&TrustStore>) -> bool {
+    !matches!(pinned(skill, store), Ok(None)) || is_foreign(skill, project)
+}
+
+/// Returns the package that a skill is.
+fn pinned(
+    skill: &Skill,
+    store: Option<&TrustStore>,
+) -> Result<Option<Arc<PinnedPackage>>, PackageFault> {
+    let Some((place, store)) = skill_path(skill).zip(store) else {
+        return Ok(None);
+    };
+    match store.pin(&place) {
+        PackagePin::Free => Ok(None),
+        PackagePin::Pinned(package) => Ok(Some(package)),
+        PackagePin::Unreadable { lock, reason } => Err(PackageFault::Lock {
+            name: skill.name.clone(),
+            lock,
+            reason,
+        }),
+    }
+}
+
+/// Returns `true` if a skill is not the user's own, or an agent may have changed it.
+fn is_foreign(skill: &Skill, project: &Path) -> bool {
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
         || skill.by_agent
         || is_editable(skill, project)
@@ -230,6 +276,8 @@ mod tests {
             state: None,
             tools: PermissionRules::of_skill("x", tools.unwrap_or_default(), ""),
             has_tool_list: tools.is_some(),
+            package: None,
+            is_changed_package: false,
         };
         let ceiling = |role, confine, tools| {
             let trust = trust(tools);

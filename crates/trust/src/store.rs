@@ -6,12 +6,16 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prowess_catalog::SkillForm;
+use prowess_diag::hex;
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{ContentsError, files_of};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::package_pin::{PackageFault, PackageLocks, PackagePin};
 
 /// Maximum size of a record in bytes; enough for 10,000 files.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
@@ -43,6 +47,9 @@ pub enum TrustError {
         /// The skill.
         path: PathBuf,
     },
+    /// The skill is a package, and its lockfile does not allow it to be loaded.
+    #[error(transparent)]
+    Package(#[from] PackageFault),
 }
 
 /// Error from reading a record.
@@ -221,6 +228,8 @@ pub struct TrustStore {
     folder: PathBuf,
     /// The project that uses the skills.
     project: Option<PathBuf>,
+    /// The lockfiles of packages.
+    locks: Option<Arc<dyn PackageLocks>>,
 }
 
 impl TrustStore {
@@ -229,7 +238,23 @@ impl TrustStore {
         Self {
             folder: folder.into(),
             project: None,
+            locks: None,
         }
+    }
+
+    /// Returns the store with lockfiles, against which packages are checked.
+    #[must_use]
+    pub fn with_locks(self, locks: Arc<dyn PackageLocks>) -> Self {
+        Self {
+            locks: Some(locks),
+            ..self
+        }
+    }
+
+    /// Returns what the lockfiles say about the entry of a scope folder.
+    pub fn pin(&self, entry: &Path) -> PackagePin {
+        let locks = self.locks.as_ref();
+        locks.map_or(PackagePin::Free, |locks| locks.pin(entry))
     }
 
     /// Returns the store as a project sees it: what is outside of the project, such as a skill of the
@@ -574,10 +599,6 @@ pub(crate) fn digest_of_list(files: &BTreeMap<String, String>) -> String {
         hasher.update([0]);
     }
     hex(&hasher.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn changes(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<FileChange> {

@@ -201,7 +201,7 @@ fn skill_subject(
     let changes = changes.map_err(|error| fault(&error))?;
     let summary = summarise(&path).map_err(|error| fault(&error))?;
     Ok(Subject {
-        exempt: exemption(&path, library, environment),
+        exempt: exemption(&path, library, store, environment),
         digest: summary.digest.clone(),
         files: summary.files,
         sections: inspect::trust_sections(&changes, &summary),
@@ -394,11 +394,20 @@ fn one(
 }
 
 /// Returns the reason why a skill needs no trust, or `None` if it does.
-fn exemption(path: &Path, library: &Library, environment: &Environment) -> Option<&'static str> {
+fn exemption(
+    path: &Path,
+    library: &Library,
+    store: &TrustStore,
+    environment: &Environment,
+) -> Option<&'static str> {
     let catalog = library.catalog();
     let entry = (catalog.entries().iter())
         .find(|entry| skill_path(&entry.skill).is_some_and(|known| known == path))?;
-    if is_required(&entry.skill, &permissions::workspace(environment)) {
+    if is_required(
+        &entry.skill,
+        &permissions::workspace(environment),
+        Some(store),
+    ) {
         return None;
     }
     Some(match entry.skill.id.origin.scope {
@@ -598,7 +607,7 @@ fn overview(
     for entry in catalog
         .entries()
         .iter()
-        .filter(|entry| is_required(&entry.skill, &project))
+        .filter(|entry| is_required(&entry.skill, &project, Some(store)))
     {
         let Some(path) = skill_path(&entry.skill) else {
             continue;

@@ -1,10 +1,12 @@
 //! Table of the folders that are searched for skills.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prowess_catalog::{Scope, SkillOrigin};
 
@@ -109,6 +111,30 @@ pub struct Place {
     pub only: Option<PathBuf>,
     /// Folders to search instead of all others, each with its scope: those of an agent.
     pub agent_folders: Option<Vec<(Scope, PathBuf)>>,
+    /// Folders of installed packages, which links in the project may lead to.
+    pub packages: PackageFolders,
+}
+
+/// The folders of the packages that the lockfile of a project names. They are looked up at every
+/// scan, because packages may be installed at any time.
+#[derive(Clone, Default)]
+pub struct PackageFolders(Option<Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>>);
+
+impl PackageFolders {
+    /// Creates a list from a function that returns the folders of now.
+    pub fn new(list: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(list)))
+    }
+
+    fn list(&self) -> Vec<PathBuf> {
+        self.0.as_ref().map(|list| list()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for PackageFolders {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PackageFolders")
+    }
 }
 
 impl Place {
@@ -207,6 +233,8 @@ pub struct LinkBounds {
     own: Vec<PathBuf>,
     /// Roots of the project, as they are named.
     roots: Vec<PathBuf>,
+    /// Folders of installed packages, without links.
+    packages: HashSet<PathBuf>,
 }
 
 impl LinkBounds {
@@ -231,6 +259,9 @@ impl LinkBounds {
             project,
             own: of(true).filter_map(|path| real(&path)).collect(),
             roots: of(false).collect(),
+            packages: (place.packages.list().iter())
+                .filter_map(|path| real(path))
+                .collect(),
         }
     }
 
@@ -243,7 +274,7 @@ impl LinkBounds {
     /// Returns `true` if a path without links is within the bounds.
     pub(super) fn contain(&self, real: &Path) -> bool {
         let mut places = self.project.iter().chain(&self.own);
-        places.any(|place| real.starts_with(place))
+        places.any(|place| real.starts_with(place)) || self.packages.contains(real)
     }
 
     /// Returns `true` if a path without links is one of the user's own roots, outside the project.
@@ -353,6 +384,7 @@ mod tests {
             project_extra: Vec::new(),
             only: None,
             agent_folders: None,
+            packages: PackageFolders::default(),
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());

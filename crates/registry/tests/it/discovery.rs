@@ -4,7 +4,8 @@ use std::path::Path;
 
 use prowess_catalog::{Catalog, Precedence, Scope};
 use prowess_registry::{
-    FileOptions, FileSource, Known, Place, Registry, SearchedFolder, SkillSource, WalkOptions,
+    FileOptions, FileSource, Known, PackageFolders, Place, Registry, SearchedFolder, SkillSource,
+    WalkOptions,
 };
 
 use crate::support::{World, catalog, names, only, registry, text};
@@ -528,4 +529,36 @@ fn empty_registry_contains_bundled_skills() {
         .map(|skill| skill.id.origin.scope)
         .collect();
     assert!(!scopes.is_empty() && scopes.iter().all(|scope| *scope == Scope::Bundled));
+}
+
+#[test]
+fn links_to_packages_of_the_lockfile_are_followed() {
+    let world = World::new();
+    world.skill("../store/aa/pdf");
+    world.file("../store/aa/pdf/scripts/fill.sh", "echo filled\n");
+    world.skill("../store/bb/other");
+    world.link_to(".agents/skills/pdf", "../store/aa/pdf");
+    world.link_to("~/.agents/skills/same", "../store/aa/pdf");
+    world.link_to(".agents/skills/other", "../store/bb/other");
+    // Without a lockfile, both links of the project lead out of it.
+    let user = "~/.agents/skills/same/SKILL.md";
+    assert_eq!(world.locations(&world.scan()), [user]);
+    let package = world.path("../store/aa/pdf");
+    let place = Place {
+        packages: PackageFolders::new(move || vec![package.clone()]),
+        ..world.standing_in("")
+    };
+    let registry = Registry::of_place(place);
+    let names: Vec<String> = (registry.list().iter())
+        .map(|skill| skill.name.to_string())
+        .collect();
+    assert_eq!(names, ["pdf"]);
+    let skill = registry.get("pdf").unwrap();
+    let contents = registry.read(&skill).unwrap();
+    assert_eq!(
+        contents.digest,
+        prowess_registry::digest_of(&world.path("../store/aa/pdf")).unwrap()
+    );
+    let script = registry.bytes(&skill.id, "scripts/fill.sh", 100).unwrap();
+    assert_eq!(script, b"echo filled\n");
 }
