@@ -19,6 +19,8 @@ pub mod version;
 
 // Adapters.
 pub mod fault;
+pub mod git;
+pub mod git_tree;
 pub mod store;
 pub mod tree;
 
