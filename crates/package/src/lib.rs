@@ -21,6 +21,10 @@ pub mod version;
 pub mod fault;
 pub mod git;
 pub mod git_tree;
+pub mod history;
+pub mod journal;
+pub mod project;
+pub mod pins;
 pub mod store;
 pub mod tree;
 
