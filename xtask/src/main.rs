@@ -23,6 +23,7 @@ mod mcp_clients;
 mod missions;
 mod pictures;
 mod render;
+mod scan;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ Usage: cargo xtask COMMAND
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
   render FOLDER...           render all skills below the folders, without running commands
+  scan FOLDER... [--gate | --sample RULE [--count N]]
+                             scan all skills below the folders: how many each rule finds, compared with
+                             docs/dev/scan.md, or findings of a rule at random
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
   eval-search LIBRARY QUERIES [--gate | --visible | --journey BINARY | --skills N | --tune ROUNDS | --misses |
@@ -103,6 +107,7 @@ fn main() -> Result<()> {
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
         ["lint-sample", arguments @ ..] => lint_sample::run(arguments),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
+        ["scan", arguments @ ..] if !arguments.is_empty() => scan::run(&root()?, arguments),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
         }
