@@ -12,6 +12,7 @@ pub mod find;
 pub mod lock;
 pub mod manifest;
 pub mod merge;
+pub mod plugins;
 pub mod power;
 pub mod resolve;
 pub mod source;
@@ -23,8 +24,8 @@ pub mod git;
 pub mod git_tree;
 pub mod history;
 pub mod journal;
-pub mod project;
 pub mod pins;
+pub mod project;
 pub mod store;
 pub mod tree;
 

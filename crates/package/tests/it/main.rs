@@ -1,0 +1,18 @@
+//! Tests with real repositories, archives, servers and processes.
+//!
+//! The binary has its own `main`, because the kill tests start it again as the process that is killed.
+
+use std::process::ExitCode;
+
+mod git;
+mod project;
+mod support;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some(support::CHILD) {
+        let args: Vec<String> = args.collect();
+        return project::child(&args);
+    }
+    prowess_test::harness::run([git::tests(), project::tests()].concat())
+}
