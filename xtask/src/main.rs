@@ -21,6 +21,7 @@ mod lint_sample;
 mod load;
 mod mcp_clients;
 mod missions;
+mod packages;
 mod pictures;
 mod render;
 mod scan;
@@ -48,6 +49,7 @@ Usage: cargo xtask COMMAND
   agents DIALECT|auto FOLDER read all agent files below the folder, count findings
   convert FOLDER             convert all projects and agent files below the folder, and compare
   missions FOLDER            plan all mission files below the folder, and its cases.jsonl
+  packages LAYOUTS           find the skills in file lists of repositories, and compare the counts
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
@@ -102,6 +104,7 @@ fn main() -> Result<()> {
         ),
         ["agents", dialect, folder] => agents::run(dialect, Path::new(folder)),
         ["convert", folder] => convert::run(Path::new(folder)),
+        ["packages", layouts] => packages::run(Path::new(layouts)),
         ["missions", folder] => missions::run(Path::new(folder)),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),

@@ -19,6 +19,7 @@ pub mod source;
 pub mod version;
 
 // Adapters.
+pub mod archive;
 pub mod fault;
 pub mod git;
 pub mod git_tree;
