@@ -8,6 +8,7 @@ mod env;
 mod key_command;
 mod live_config;
 mod output;
+mod packages;
 mod permissions;
 mod prompt_share;
 mod runtime_setup;
