@@ -1,4 +1,4 @@
-//! Reads the files of a skill from a commit.
+//! Reads the files of a skill from a commit or an archive.
 //!
 //! A link to a place in the same skill stays a link. A link to another place in the same commit is
 //! replaced by the content of that place. Any other link refuses the skill.
@@ -20,9 +20,9 @@ const MAX_HOPS: usize = 40;
 /// Maximum number of folders that copied links lead to, each in the one before.
 const MAX_NESTING: usize = 16;
 
-/// The files of a commit, and the targets of its links.
+/// The files of a commit or an archive, and the targets of their links.
 #[derive(Clone, Debug, Default)]
-pub struct CommitFiles {
+pub struct SourceFiles {
     entries: BTreeMap<String, GitEntry>,
     targets: BTreeMap<String, Vec<u8>>,
     /// The id of the root folder.
@@ -41,7 +41,36 @@ struct Item {
     target: Option<Vec<u8>>,
 }
 
-/// Error from reading a skill from a commit.
+/// Reads the content of files.
+pub trait ContentReader {
+    /// The error of the source.
+    type Error: Into<CommitTreeError>;
+
+    /// Reads the content of files in the order of the list. `each` gets the position, the size
+    /// (`None` if the file is not there) and the content.
+    fn read_each(
+        &self,
+        objects: &[&str],
+        each: &mut dyn FnMut(usize, Option<u64>, &mut dyn Read) -> io::Result<()>,
+    ) -> Result<(), Self::Error>;
+}
+
+impl ContentReader for GitRepository {
+    type Error = GitError;
+
+    fn read_each(
+        &self,
+        objects: &[&str],
+        each: &mut dyn FnMut(usize, Option<u64>, &mut dyn Read) -> io::Result<()>,
+    ) -> Result<(), GitError> {
+        self.read_objects(objects, &mut |position, header, content| {
+            let header = header.filter(|header| header.kind == "blob");
+            each(position, header.map(|header| header.size), content)
+        })
+    }
+}
+
+/// Error from reading a skill from a commit or an archive.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitTreeError {
@@ -51,12 +80,15 @@ pub enum CommitTreeError {
     /// The files of the skill cannot be a package.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// There is no such folder in the commit.
-    #[error("there is no folder `{path}` in the commit")]
+    /// There is no such folder.
+    #[error("there is no folder `{path}` in the source")]
     NoFolder {
         /// The path.
         path: String,
     },
+    /// Reading the staging folder failed.
+    #[error("cannot read the staging folder")]
+    Staging(#[from] io::Error),
 }
 
 /// The end of a route through a commit.
@@ -67,7 +99,7 @@ struct Route {
     leaves: bool,
 }
 
-impl CommitFiles {
+impl SourceFiles {
     /// Lists a commit that the cache has, and reads the targets of its links.
     pub fn read(repository: &GitRepository, commit: &str) -> Result<Self, GitError> {
         let (root, _) = repository.commit_facts(commit)?;
@@ -96,6 +128,32 @@ impl CommitFiles {
             targets,
             root,
         })
+    }
+
+    /// Creates the list from entries without folders. `root` is the id of the root folder, if it has
+    /// one.
+    pub(crate) fn new(entries: Vec<GitEntry>, links: Vec<(String, Vec<u8>)>, root: String) -> Self {
+        let mut all = BTreeMap::new();
+        for entry in entries {
+            let mut path = &*entry.path;
+            while let Some(end) = path.rfind('/') {
+                path = &path[..end];
+                let folder = GitEntry {
+                    path: path.to_owned(),
+                    is_utf8: true,
+                    kind: GitEntryKind::Folder,
+                    object: String::new(),
+                    size: 0,
+                };
+                all.entry(path.to_owned()).or_insert(folder);
+            }
+            all.insert(entry.path.clone(), entry);
+        }
+        Self {
+            entries: all,
+            targets: links.into_iter().collect(),
+            root,
+        }
     }
 
     /// Returns the entries, sorted by path.
@@ -310,9 +368,9 @@ impl CommitFiles {
     }
 
     /// Writes the files of the skill in a folder to a new staging folder.
-    pub fn stage(
+    pub fn stage<R: ContentReader>(
         &self,
-        repository: &GitRepository,
+        source: &R,
         folder: &str,
         into: PathBuf,
         limits: TreeLimits,
@@ -337,17 +395,13 @@ impl CommitFiles {
         }
         let objects: Vec<&str> = files.iter().map(|item| &*item.object).collect();
         let mut fault = None;
-        let read = repository.read_objects(&objects, &mut |position, header, content| {
+        let read = source.read_each(&objects, &mut |position, size, content| {
             let item = files[position];
-            let added = match header {
-                Some(header) if header.kind == "blob" => builder.add_file(
-                    &item.path,
-                    item.kind,
-                    header.size,
-                    item.from.clone(),
-                    content,
-                ),
-                _ => Err(TreeError::Read {
+            let added = match size {
+                Some(size) => {
+                    builder.add_file(&item.path, item.kind, size, item.from.clone(), content)
+                }
+                None => Err(TreeError::Read {
                     path: item.path.clone(),
                     source: io::ErrorKind::NotFound.into(),
                 }),
@@ -360,7 +414,7 @@ impl CommitFiles {
         if let Some(fault) = fault {
             return Err(fault.into());
         }
-        read?;
+        read.map_err(Into::into)?;
         Ok(builder.finish()?)
     }
 }
@@ -401,10 +455,10 @@ mod tests {
     use super::*;
 
     /// `F` file, `X` executable, `M` submodule, or a link with its target.
-    fn files(listed: &[(&str, &str)]) -> CommitFiles {
-        let mut all = CommitFiles {
+    fn files(listed: &[(&str, &str)]) -> SourceFiles {
+        let mut all = SourceFiles {
             root: "0".repeat(40),
-            ..CommitFiles::default()
+            ..SourceFiles::default()
         };
         for (path, what) in listed {
             let kind = match *what {
@@ -438,7 +492,7 @@ mod tests {
         }
     }
 
-    fn shown(files: &CommitFiles, folder: &str) -> Result<Vec<String>, String> {
+    fn shown(files: &SourceFiles, folder: &str) -> Result<Vec<String>, String> {
         let items = files
             .items(folder, 100)
             .map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use prowess_package::git::{Ancestry, GitError, GitLimits, GitProgram, GitRepository};
-use prowess_package::git_tree::CommitFiles;
+use prowess_package::git_tree::SourceFiles;
 use prowess_package::tree::{PackageTree, TreeError, TreeLimits};
 use prowess_package::{LockedKind, git_tree::CommitTreeError};
 use prowess_registry::digest_of;
@@ -60,7 +60,7 @@ impl Bench {
         folder: &str,
     ) -> Result<PackageTree, CommitTreeError> {
         open.fetch(commit, None).unwrap();
-        let files = CommitFiles::read(open, commit).unwrap();
+        let files = SourceFiles::read(open, commit).unwrap();
         let into = tempfile::tempdir_in(self.world.path()).unwrap().keep();
         files.stage(open, folder, into.join("tree"), TreeLimits::default())
     }
@@ -116,7 +116,7 @@ fn commit_installs_with_the_digest_of_a_checkout() {
         refused,
         Err(CommitTreeError::Tree(TreeError::Link { .. }))
     ));
-    let files = CommitFiles::read(&open, &commit).unwrap();
+    let files = SourceFiles::read(&open, &commit).unwrap();
     let expected = repository.git(&["rev-parse", "HEAD:skills/pdf"]);
     assert_eq!(files.folder_id("skills/pdf"), Some(expected));
 }
@@ -190,11 +190,11 @@ fn commit_is_taken_from_its_ref_if_the_server_gives_no_ids() {
     open.fetch(&first, Some("refs/heads/main")).unwrap();
     open.fetch(&second, Some("refs/heads/main")).unwrap();
     assert_eq!(
-        CommitFiles::read(&open, &first).unwrap().entries().count(),
+        SourceFiles::read(&open, &first).unwrap().entries().count(),
         1
     );
     assert_eq!(
-        CommitFiles::read(&open, &second).unwrap().entries().count(),
+        SourceFiles::read(&open, &second).unwrap().entries().count(),
         2
     );
 }

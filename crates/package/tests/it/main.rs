@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+mod archive;
 mod git;
 mod project;
 mod support;
@@ -14,5 +15,5 @@ fn main() -> ExitCode {
         let args: Vec<String> = args.collect();
         return project::child(&args);
     }
-    prowess_test::harness::run([git::tests(), project::tests()].concat())
+    prowess_test::harness::run([archive::tests(), git::tests(), project::tests()].concat())
 }
