@@ -63,6 +63,8 @@ Use:
   tool list|call           List and call the tools available to models
 
 Manage:
+  init                     Create the settings of a project
+  config show              List settings, their files and what counts
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules, or show them
   stats                    Show skill usage
@@ -192,6 +194,8 @@ pub(crate) enum Command {
     Policy(commands::policy::PolicyArgs),
     Stats(commands::stats::StatsArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Init(commands::init::InitArgs),
+    Config(commands::config::ConfigArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
     Help(commands::help::HelpArgs),
