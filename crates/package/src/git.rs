@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -1065,6 +1065,24 @@ impl GitRepository {
         })
     }
 
+    /// Starts a process that reads objects one by one.
+    pub fn object_session(&self) -> Result<ObjectSession, GitError> {
+        let mut command = self.git.command(Some(self));
+        command.args(["cat-file", "--batch"]).stdin(Stdio::piped());
+        let mut running = Running::start("cat-file", &mut command, None, self.git.limits)?;
+        let pipes = (running.child.stdin.take(), running.child.stdout.take());
+        let (Some(input), Some(output)) = pipes else {
+            return Err(GitError::Output {
+                command: "cat-file",
+            });
+        };
+        Ok(ObjectSession {
+            running,
+            input,
+            output: BufReader::new(output),
+        })
+    }
+
     /// Compares two commits. Fetches the history of `name`, the ref whose commit is `new`, without
     /// files if the server can.
     pub fn ancestry(&self, old: &str, new: &str, name: &str) -> Result<Ancestry, GitError> {
@@ -1105,6 +1123,48 @@ impl GitRepository {
             });
         }
         history.is_ancestor(old, new)
+    }
+}
+
+/// A process that reads objects one by one.
+pub struct ObjectSession {
+    running: Running,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl std::fmt::Debug for ObjectSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ObjectSession")
+    }
+}
+
+impl ObjectSession {
+    /// Reads a file. Returns `None` if it is not there, or larger than `most`.
+    pub fn read(&mut self, object: &str, most: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let run = |source| GitError::Run {
+            command: "cat-file",
+            source,
+        };
+        if !is_object_id(object) {
+            return Err(GitError::Refused {
+                text: shown(object),
+            });
+        }
+        writeln!(self.input, "{object}").map_err(run)?;
+        let mut found = None;
+        let read = read_object(&mut self.output, object, 0, &mut |_, header, content| {
+            let is_small = |header: &&ObjectHeader| header.kind == "blob" && header.size <= most;
+            if header.filter(is_small).is_some() {
+                let mut bytes = Vec::new();
+                content.take(most).read_to_end(&mut bytes)?;
+                found = Some(bytes);
+            }
+            Ok(())
+        });
+        read.map_err(run)?;
+        self.running.progress.fetch_add(1, Ordering::Relaxed);
+        Ok(found)
     }
 }
 

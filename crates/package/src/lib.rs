@@ -20,9 +20,9 @@ pub mod version;
 
 // Adapters.
 pub mod archive;
+pub mod content;
 pub mod fault;
 pub mod git;
-pub mod git_tree;
 pub mod history;
 pub mod journal;
 pub mod pins;

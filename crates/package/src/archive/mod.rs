@@ -8,14 +8,22 @@ mod tar_reader;
 mod zip_reader;
 pub(crate) mod zip_writer;
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::{GitEntry, GitEntryKind};
-use crate::git_tree::{ContentReader, SourceFiles};
-use crate::tree::{MAX_TARGET, TreeError, TreeNames, check_tree_path, is_version_control};
+use sha2::{Digest, Sha256};
+
+use crate::content::{ContentError, ContentReader, EachContent};
+use crate::find::{FindError, FindOptions, FoundPackages, SourceEntry, SourceEntryKind, find};
+use crate::tree::{
+    MAX_TARGET, TreeError, TreeNames, check_tree_path, digest_of_bytes, is_version_control,
+};
+
+/// Maximum size of a file that is read to find skills, in bytes.
+const MAX_READ: u64 = 4 * 1024 * 1024;
 
 /// Limits of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,20 +140,37 @@ pub enum ArchiveError {
 #[derive(Debug)]
 pub struct UnpackedArchive {
     folder: PathBuf,
-    /// The files and the targets of links.
-    pub files: SourceFiles,
+    entries: Vec<SourceEntry>,
+    /// The number of a file for each id.
+    numbers: BTreeMap<String, String>,
+}
+
+impl UnpackedArchive {
+    /// Returns the files and links.
+    pub fn entries(&self) -> &[SourceEntry] {
+        &self.entries
+    }
+
+    /// Finds the skills of the archive.
+    pub fn find(&self, options: FindOptions<'_>) -> Result<FoundPackages, FindError> {
+        find(self.entries.clone(), options, &mut |entry| {
+            let number = self.numbers.get(&entry.id)?;
+            let file = fs::File::open(self.folder.join(number)).ok()?;
+            let mut bytes = Vec::new();
+            file.take(MAX_READ).read_to_end(&mut bytes).ok()?;
+            Some(bytes)
+        })
+    }
 }
 
 impl ContentReader for UnpackedArchive {
-    type Error = io::Error;
-
-    fn read_each(
-        &self,
-        objects: &[&str],
-        each: &mut dyn FnMut(usize, Option<u64>, &mut dyn Read) -> io::Result<()>,
-    ) -> Result<(), io::Error> {
-        for (position, object) in objects.iter().enumerate() {
-            let mut file = fs::File::open(self.folder.join(object))?;
+    fn read_each(&self, ids: &[&str], each: &mut EachContent<'_>) -> Result<(), ContentError> {
+        for (position, id) in ids.iter().enumerate() {
+            let Some(number) = self.numbers.get(*id) else {
+                each(position, None, &mut io::empty())?;
+                continue;
+            };
+            let mut file = fs::File::open(self.folder.join(number))?;
             let size = file.metadata()?.len();
             each(position, Some(size), &mut file)?;
         }
@@ -174,7 +199,7 @@ pub fn unpack(
         limits,
         names: TreeNames::default(),
         entries: Vec::new(),
-        links: Vec::new(),
+        numbers: BTreeMap::new(),
         seen: 0,
         total: 0,
     };
@@ -191,8 +216,8 @@ struct EntrySink {
     folder: PathBuf,
     limits: ArchiveLimits,
     names: TreeNames,
-    entries: Vec<GitEntry>,
-    links: Vec<(String, Vec<u8>)>,
+    entries: Vec<SourceEntry>,
+    numbers: BTreeMap<String, String>,
     seen: usize,
     total: u64,
 }
@@ -257,13 +282,14 @@ impl EntrySink {
             return Err(refused(name, EntryFault::LongName));
         }
         self.names.add(&path)?;
-        self.entries.push(entry(
-            &path,
-            GitEntryKind::Link,
-            String::new(),
-            target.len() as u64,
-        ));
-        self.links.push((path, target.to_owned()));
+        // Not UTF-8: a target that leads to nothing.
+        let text = String::from_utf8(target.to_owned()).unwrap_or_else(|_| "\0".to_owned());
+        self.entries.push(SourceEntry {
+            path,
+            kind: SourceEntryKind::Link(text),
+            id: digest_of_bytes(target),
+            size: target.len() as u64,
+        });
         Ok(())
     }
 
@@ -284,8 +310,8 @@ impl EntrySink {
             _ => return Err(too_large),
         }
         let path = self.admit(name, false)?;
-        let object = self.entries.len().to_string();
-        let target = self.folder.join(&object);
+        let number = self.entries.len().to_string();
+        let target = self.folder.join(&number);
         let failed = |source| ArchiveError::Write {
             path: target.clone(),
             source,
@@ -302,6 +328,7 @@ impl EntrySink {
             Box::new(io::sink())
         };
         let mut buffer = vec![0; 64 * 1024];
+        let mut hasher = Sha256::new();
         let mut left = size;
         while left > 0 {
             let most = usize::try_from(left)
@@ -314,6 +341,7 @@ impl EntrySink {
                 return Err(refused(name, EntryFault::Content));
             }
             left -= count as u64;
+            hasher.update(&buffer[..count]);
             output.write_all(&buffer[..count]).map_err(failed)?;
         }
         let Some(path) = path else {
@@ -321,11 +349,18 @@ impl EntrySink {
         };
         self.names.add(&path)?;
         let kind = if is_executable {
-            GitEntryKind::Executable
+            SourceEntryKind::Executable
         } else {
-            GitEntryKind::File
+            SourceEntryKind::File
         };
-        self.entries.push(entry(&path, kind, object, size));
+        let id = format!("sha256:{}", prowess_diag::hex(&hasher.finalize()));
+        self.numbers.entry(id.clone()).or_insert(number);
+        self.entries.push(SourceEntry {
+            path,
+            kind,
+            id,
+            size,
+        });
         Ok(())
     }
 
@@ -340,9 +375,6 @@ impl EntrySink {
         {
             for entry in &mut self.entries {
                 entry.path.drain(..prefix.len());
-            }
-            for (path, _) in &mut self.links {
-                path.drain(..prefix.len());
             }
         }
         for entry in &self.entries {
@@ -359,7 +391,8 @@ impl EntrySink {
         }
         Ok(UnpackedArchive {
             folder: self.folder,
-            files: SourceFiles::new(self.entries, self.links, String::new()),
+            entries: self.entries,
+            numbers: self.numbers,
         })
     }
 
@@ -372,15 +405,5 @@ impl EntrySink {
             });
         }
         Ok(())
-    }
-}
-
-fn entry(path: &str, kind: GitEntryKind, object: String, size: u64) -> GitEntry {
-    GitEntry {
-        path: path.to_owned(),
-        is_utf8: true,
-        kind,
-        object,
-        size,
     }
 }

@@ -9,6 +9,8 @@ use std::process::Command;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use prowess_package::archive::{ArchiveError, ArchiveLimits, EntryFault, unpack};
+use prowess_package::content::{ContentError, stage_found};
+use prowess_package::find::FindOptions;
 use prowess_package::tree::{PackageTree, PathFault, TreeError, TreeLimits};
 use prowess_registry::digest_of;
 use tar::{EntryType, Header};
@@ -23,7 +25,7 @@ prowess_test::tests! {
 }
 
 /// Unpacks an archive, and stages the skill in a folder of it.
-fn stage(archive: &[u8], folder: &str) -> Result<PackageTree, ArchiveError> {
+fn stage(archive: &[u8], folder: &str) -> Result<Option<PackageTree>, ArchiveError> {
     stage_within(archive, folder, ArchiveLimits::default())
 }
 
@@ -31,15 +33,30 @@ fn stage_within(
     archive: &[u8],
     folder: &str,
     limits: ArchiveLimits,
-) -> Result<PackageTree, ArchiveError> {
+) -> Result<Option<PackageTree>, ArchiveError> {
     let world = tempfile::tempdir().unwrap();
     let unpacked = unpack(archive, &world.path().join("raw"), limits)?;
+    let all = FindOptions {
+        source_name: "top",
+        all_paths: true,
+    };
+    let found = unpacked.find(all).unwrap();
+    let at = found.packages.iter().find(|one| one.folder == folder);
+    let Some(package) = at else {
+        // Without SKILL.md only the entries are checked.
+        return Ok(None);
+    };
+    if let Some(problem) = &package.problem {
+        return Err(TreeError::Link {
+            path: problem.to_string(),
+            target: String::new(),
+        }
+        .into());
+    }
     let into = world.path().join("tree");
-    let staged = unpacked
-        .files
-        .stage(&unpacked, folder, into, TreeLimits::default());
-    staged.map_err(|error| match error {
-        prowess_package::git_tree::CommitTreeError::Tree(error) => error.into(),
+    let staged = stage_found(package, &unpacked, into, TreeLimits::default());
+    staged.map(Some).map_err(|error| match error {
+        ContentError::Tree(error) => error.into(),
         error => panic!("{error}"),
     })
 }
@@ -170,7 +187,7 @@ for target, top in (('a.zip', 'pdf/'), ('b.skill', ''), ('c.zip', 'pdf/')):
     ] {
         let tree = stage(&fs::read(root.join(name)).unwrap(), "");
         assert_eq!(
-            tree.map(|tree| tree.digest)
+            tree.map(|tree| tree.unwrap().digest)
                 .map_err(|error| error.to_string()),
             Ok(expected.clone()),
             "{name}"
@@ -181,7 +198,7 @@ for target, top in (('a.zip', 'pdf/'), ('b.skill', ''), ('c.zip', 'pdf/')):
 #[track_caller]
 fn refuses(name: &str, archive: &[u8], expected: impl FnOnce(&ArchiveError) -> bool) {
     match stage(archive, "") {
-        Ok(tree) => panic!("{name}: accepted {:?}", tree.files),
+        Ok(tree) => panic!("{name}: accepted {tree:?}"),
         Err(error) => assert!(expected(&error), "{name}: {error:?}"),
     }
 }
@@ -339,7 +356,9 @@ fn hostile_tar_archives_are_refused() {
         is_deep,
     );
     // Files of version control are skipped.
-    let tree = stage(&tar_of(&[good, tar_file(b".git/config", b"x")]), "").unwrap();
+    let tree = stage(&tar_of(&[good, tar_file(b".git/config", b"x")]), "")
+        .unwrap()
+        .unwrap();
     assert_eq!(tree.files.len(), 1);
 }
 
@@ -645,9 +664,13 @@ fn links_of_archives_follow_the_rules_of_git() {
     let file = tar_file(b"top/common/terms.md", b"terms");
     let skill = tar_file(b"top/pdf/SKILL.md", b"x");
     let tree = |link: Vec<u8>| stage(&tar_of(&[file.clone(), skill.clone(), link]), "pdf");
-    let copied = tree(tar_link(b"top/pdf/t", b'2', "../common/terms.md")).unwrap();
+    let copied = tree(tar_link(b"top/pdf/t", b'2', "../common/terms.md"))
+        .unwrap()
+        .unwrap();
     assert_eq!(copied.files[1].from.as_deref(), Some("common/terms.md"));
-    let kept = tree(tar_link(b"top/pdf/t", b'2', "SKILL.md")).unwrap();
+    let kept = tree(tar_link(b"top/pdf/t", b'2', "SKILL.md"))
+        .unwrap()
+        .unwrap();
     assert_eq!(kept.files[1].from, None);
     for target in ["/etc/passwd", "../../../x", "gone", "t"] {
         let refused = tree(tar_link(b"top/pdf/t", b'2', target));

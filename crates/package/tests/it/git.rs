@@ -5,10 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use prowess_package::LockedKind;
+use prowess_package::content::{CommitFiles, ContentError, stage_found};
+use prowess_package::find::{FindError, FindOptions};
 use prowess_package::git::{Ancestry, GitError, GitLimits, GitProgram, GitRepository};
-use prowess_package::git_tree::SourceFiles;
-use prowess_package::tree::{PackageTree, TreeError, TreeLimits};
-use prowess_package::{LockedKind, git_tree::CommitTreeError};
+use prowess_package::tree::{PackageTree, TreeLimits};
 use prowess_registry::digest_of;
 
 use crate::support::{Repository, environment, git_in, real_git};
@@ -58,11 +59,17 @@ impl Bench {
         open: &GitRepository,
         commit: &str,
         folder: &str,
-    ) -> Result<PackageTree, CommitTreeError> {
+    ) -> Result<PackageTree, ContentError> {
         open.fetch(commit, None).unwrap();
-        let files = SourceFiles::read(open, commit).unwrap();
+        let files = CommitFiles::read(open, commit).unwrap();
+        let found = files.find(FindOptions::default()).unwrap().unwrap();
+        let package = found
+            .packages
+            .iter()
+            .find(|one| one.folder == folder)
+            .unwrap();
         let into = tempfile::tempdir_in(self.world.path()).unwrap().keep();
-        files.stage(open, folder, into.join("tree"), TreeLimits::default())
+        stage_found(package, open, into.join("tree"), TreeLimits::default())
     }
 }
 
@@ -111,14 +118,12 @@ fn commit_installs_with_the_digest_of_a_checkout() {
         ]
     );
     // Only the skill with the link out is refused.
-    let refused = bench.stage(&open, &commit, "skills/bad");
-    assert!(matches!(
-        refused,
-        Err(CommitTreeError::Tree(TreeError::Link { .. }))
-    ));
-    let files = SourceFiles::read(&open, &commit).unwrap();
+    let files = CommitFiles::read(&open, &commit).unwrap();
+    let found = files.find(FindOptions::default()).unwrap().unwrap();
+    assert!(matches!(found.select("bad"), Err(FindError::Refused { .. })));
+    assert!(found.select("pdf").is_ok());
     let expected = repository.git(&["rev-parse", "HEAD:skills/pdf"]);
-    assert_eq!(files.folder_id("skills/pdf"), Some(expected));
+    assert_eq!(files.folder_id("skills/pdf"), Some(&*expected));
 }
 
 fn refs_and_dates_are_read() {
@@ -189,12 +194,9 @@ fn commit_is_taken_from_its_ref_if_the_server_gives_no_ids() {
     ));
     open.fetch(&first, Some("refs/heads/main")).unwrap();
     open.fetch(&second, Some("refs/heads/main")).unwrap();
+    assert_eq!(CommitFiles::read(&open, &first).unwrap().entries().len(), 1);
     assert_eq!(
-        SourceFiles::read(&open, &first).unwrap().entries().count(),
-        1
-    );
-    assert_eq!(
-        SourceFiles::read(&open, &second).unwrap().entries().count(),
+        CommitFiles::read(&open, &second).unwrap().entries().len(),
         2
     );
 }
