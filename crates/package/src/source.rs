@@ -327,13 +327,18 @@ fn check_subject(subject: &str, patterns: &[String], shorthand: &str) -> Result<
     }
 }
 
-fn matches_pattern(pattern: &str, subject: &str, shorthand: &str) -> bool {
+/// Returns a pattern with the shorthand completed: `acme/*` becomes an address.
+pub(crate) fn complete_pattern(pattern: &str, shorthand: &str) -> String {
     let is_path = pattern.starts_with(['.', '/', '~']);
-    let pattern = if pattern.contains(':') || is_path {
+    if pattern.contains(':') || is_path {
         pattern.to_owned()
     } else {
         format!("{}/{pattern}", shorthand.trim_end_matches('/'))
-    };
+    }
+}
+
+fn matches_pattern(pattern: &str, subject: &str, shorthand: &str) -> bool {
+    let pattern = complete_pattern(pattern, shorthand);
     let clean = |text: &str| text.strip_suffix(".git").unwrap_or(text).to_owned();
     let (pattern, subject) = (clean(&pattern), clean(subject));
     let mut wanted = pattern.split('/').peekable();
