@@ -11,6 +11,7 @@ pub mod error;
 pub mod find;
 pub mod lock;
 pub mod manifest;
+pub mod manifest_edit;
 pub mod merge;
 pub mod plugins;
 pub mod power;

@@ -626,7 +626,8 @@ fn sorted_keys(table: &Table) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-fn write_key(text: &mut String, key: &str) {
+/// Writes a key of TOML.
+pub(crate) fn write_key(text: &mut String, key: &str) {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !key.is_empty() && key.bytes().all(is_bare) {
         text.push_str(key);
@@ -635,7 +636,8 @@ fn write_key(text: &mut String, key: &str) {
     }
 }
 
-fn write_text(text: &mut String, value: &str) {
+/// Writes a string of TOML on one line.
+pub(crate) fn write_text(text: &mut String, value: &str) {
     text.push('"');
     for c in value.chars() {
         match c {
