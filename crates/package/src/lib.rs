@@ -25,9 +25,11 @@ pub mod content;
 pub mod fault;
 pub mod git;
 pub mod history;
+pub mod index;
 pub mod journal;
 pub mod pins;
 pub mod project;
+pub mod seen;
 pub mod store;
 pub mod tree;
 

@@ -120,7 +120,10 @@ fn commit_installs_with_the_digest_of_a_checkout() {
     // Only the skill with the link out is refused.
     let files = CommitFiles::read(&open, &commit).unwrap();
     let found = files.find(FindOptions::default()).unwrap().unwrap();
-    assert!(matches!(found.select("bad"), Err(FindError::Refused { .. })));
+    assert!(matches!(
+        found.select("bad"),
+        Err(FindError::Refused { .. })
+    ));
     assert!(found.select("pdf").is_ok());
     let expected = repository.git(&["rev-parse", "HEAD:skills/pdf"]);
     assert_eq!(files.folder_id("skills/pdf"), Some(&*expected));
