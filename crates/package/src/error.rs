@@ -2,11 +2,19 @@
 
 use std::path::PathBuf;
 
+use crate::archive::ArchiveError;
+use crate::content::ContentError;
 use crate::find::FindError;
+use crate::git::GitError;
+use crate::index::IndexError;
 use crate::lock::LockError;
 use crate::manifest_edit::ManifestEditError;
+use crate::operations::OperationError;
+use crate::project::ProjectError;
 use crate::resolve::ResolveError;
 use crate::source::SourceError;
+use crate::store::StoreError;
+use crate::tree::TreeError;
 
 /// The exit code of a failed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +60,6 @@ pub enum PackageError {
     /// The manifest cannot be edited.
     #[error(transparent)]
     Manifest(#[from] ManifestEditError),
-    /// No skill of the source can be chosen.
-    #[error(transparent)]
-    Find(#[from] FindError),
-    /// The manifest cannot be edited.
-    #[error(transparent)]
-    Edit(#[from] ManifestEditError),
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -100,9 +102,23 @@ impl PackageError {
         match self {
             Self::Source(error) => error.exit(),
             Self::Resolve(error) => error.exit(),
-            Self::Lock(_) | Self::Find(_) | Self::Manifest(_) | Self::File { .. } => {
-                PackageExit::Failed
-            }
+            Self::Git(GitError::Credentials { .. })
+            | Self::Content(ContentError::Git(GitError::Credentials { .. }))
+            | Self::Index(IndexError::Status {
+                status: 401 | 403, ..
+            }) => PackageExit::Credentials,
+            Self::Operation(error) => error.exit(),
+            Self::Lock(_)
+            | Self::Find(_)
+            | Self::Manifest(_)
+            | Self::Git(_)
+            | Self::Content(_)
+            | Self::Tree(_)
+            | Self::Archive(_)
+            | Self::Index(_)
+            | Self::Store(_)
+            | Self::Project(_)
+            | Self::File { .. } => PackageExit::Failed,
         }
     }
 
@@ -114,14 +130,18 @@ impl PackageError {
             Self::Find(error) => error.hint(),
             Self::Resolve(error) => error.hint(),
             Self::Manifest(error) => error.hint(),
-            Self::Find(error) => error.hint(),
-            Self::Edit(error) => error.hint(),
             Self::Git(error) | Self::Content(ContentError::Git(error)) => git_hint(error),
             Self::Index(error) => index_hint(error),
             Self::Project(error) => project_hint(error),
             Self::Operation(error) => error.hint(),
-            Self::Store(StoreError::Damaged { .. }) => Some("repair it with `prowess sync`".to_owned()),
-            Self::Content(_) | Self::Tree(_) | Self::Archive(_) | Self::Store(_) | Self::File { .. } => None,
+            Self::Store(StoreError::Damaged { .. }) => {
+                Some("repair it with `prowess sync`".to_owned())
+            }
+            Self::Content(_)
+            | Self::Tree(_)
+            | Self::Archive(_)
+            | Self::Store(_)
+            | Self::File { .. } => None,
         }
     }
 }
@@ -145,10 +165,14 @@ fn git_hint(error: &GitError) -> Option<String> {
 
 fn index_hint(error: &IndexError) -> Option<String> {
     Some(match error {
-        IndexError::NotJson { .. } => "a network that asks for a log-in may answer in its place".to_owned(),
+        IndexError::NotJson { .. } => {
+            "a network that asks for a log-in may answer in its place".to_owned()
+        }
         IndexError::Moved { to, .. } => format!("name the new address: `{to}`"),
         IndexError::Fetch { .. } => "use `--offline` if the store is complete".to_owned(),
-        IndexError::Status { status: 429, .. } => "the server asks to wait; try again later".to_owned(),
+        IndexError::Status { status: 429, .. } => {
+            "the server asks to wait; try again later".to_owned()
+        }
         _ => return None,
     })
 }

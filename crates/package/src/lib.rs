@@ -27,6 +27,7 @@ pub mod git;
 pub mod history;
 pub mod index;
 pub mod journal;
+pub mod operations;
 pub mod pins;
 pub mod project;
 pub mod seen;

@@ -10,7 +10,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use prowess_registry::digest::FactKind;
 use prowess_registry::{digest_of, outside_route};
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -541,14 +543,62 @@ pub fn copy_folder(
     into: PathBuf,
     limits: TreeLimits,
 ) -> Result<PackageTree, TreeError> {
-    let unread = |path: &Path, source: io::Error| TreeError::Read {
+    let mut builder = TreeBuilder::create(into, limits)?;
+    each_file(folder, &mut |path, kind, size, content| match kind {
+        LockedKind::Link => {
+            let mut target = Vec::new();
+            let read = content.read_to_end(&mut target);
+            read.map_err(|source| unread(Path::new(path), source))?;
+            builder.add_link(path, &target)
+        }
+        kind => builder.add_file(path, kind, size, None, content),
+    })?;
+    builder.finish()
+}
+
+/// Returns the files of a folder on disk in the form of a lock, sorted by path.
+pub fn locked_files(folder: &Path) -> Result<Vec<LockedFile>, TreeError> {
+    let mut files = Vec::new();
+    each_file(folder, &mut |path, kind, _, content| {
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 64 * 1024];
+        let mut size = 0;
+        loop {
+            let read = content.read(&mut buffer);
+            let count = read.map_err(|source| unread(Path::new(path), source))?;
+            if count == 0 {
+                break;
+            }
+            size += count as u64;
+            hasher.update(&buffer[..count]);
+        }
+        files.push(LockedFile {
+            path: path.to_owned(),
+            size,
+            digest: format!("sha256:{}", prowess_diag::hex(&hasher.finalize())),
+            kind,
+            from: None,
+            extra: toml::Table::default(),
+        });
+        Ok(())
+    })?;
+    Ok(files)
+}
+
+fn unread(path: &Path, source: io::Error) -> TreeError {
+    TreeError::Read {
         path: path.display().to_string(),
         source,
-    };
-    let listed = prowess_registry::digest::files(folder)
-        .map_err(|error| unread(folder, io::Error::other(error.to_string())))?;
+    }
+}
+
+type EachFile<'a> = dyn FnMut(&str, LockedKind, u64, &mut dyn Read) -> Result<(), TreeError> + 'a;
+
+/// Passes on the files of a folder on disk, sorted by path. The content of a link is its target.
+fn each_file(folder: &Path, each: &mut EachFile<'_>) -> Result<(), TreeError> {
     let real = fs::canonicalize(folder).map_err(|error| unread(folder, error))?;
-    let mut builder = TreeBuilder::create(into, limits)?;
+    let listed = prowess_registry::digest::files(&real)
+        .map_err(|error| unread(folder, io::Error::other(error.to_string())))?;
     for file in listed {
         let bytes = file.path.as_os_str().as_encoded_bytes();
         let path = check_tree_path(bytes).map_err(|fault| TreeError::Path {
@@ -558,25 +608,24 @@ pub fn copy_folder(
         if is_version_control(path) {
             continue;
         }
-        if file.kind == prowess_registry::digest::FactKind::Link {
-            let whole = folder.join(path);
-            let target = fs::read_link(&whole).map_err(|error| unread(&whole, error))?;
-            builder.add_link(path, target.as_os_str().as_encoded_bytes())?;
-            continue;
-        }
-        let kind = if file.kind == prowess_registry::digest::FactKind::Executable {
-            LockedKind::Executable
-        } else {
-            LockedKind::File
+        let whole = real.join(path);
+        let kind = match file.kind {
+            FactKind::Link => {
+                let target = fs::read_link(&whole).map_err(|error| unread(&whole, error))?;
+                let target = target.as_os_str().as_encoded_bytes();
+                each(path, LockedKind::Link, target.len() as u64, &mut &*target)?;
+                continue;
+            }
+            FactKind::Executable => LockedKind::Executable,
+            FactKind::File => LockedKind::File,
         };
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
-        let mode = rustix::fs::Mode::empty();
-        let content = prowess_registry::nofollow::open(&real.join(path), flags, mode)
-            .map_err(|error| unread(&file.path, error.into()))?;
-        let mut content = fs::File::from(content).take(file.size.saturating_add(1));
-        builder.add_file(path, kind, file.size, None, &mut content)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let opened = prowess_registry::nofollow::open(&whole, flags, Mode::empty())
+            .map_err(|error| unread(&whole, error.into()))?;
+        let mut content = fs::File::from(opened).take(file.size.saturating_add(1));
+        each(path, kind, file.size, &mut content)?;
     }
-    builder.finish()
+    Ok(())
 }
 
 #[cfg(test)]
