@@ -32,6 +32,8 @@ const MAX_TEXT: u64 = 64 * 1024 * 1024;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The time between two attempts.
 const INTERVAL: Duration = Duration::from_millis(5);
+/// The start of the names of files that are being written.
+const PART: &str = ".prowess-part-";
 /// The folder for entries that are being exchanged, next to the scope folder.
 const EXCHANGE: &str = ".prowess-exchange";
 
@@ -236,6 +238,7 @@ impl ScopeSession {
         faults.reach().map_err(|source| unmade(&state, source))?;
         fs::create_dir_all(&state).map_err(|source| unmade(&state, source))?;
         let lock = lock_scope(&state.join("lock"), &scope.root)?;
+        remove_parts(&state);
         let place = state.join("place");
         let text = serde_json::json!({
             "root": scope.root,
@@ -457,6 +460,10 @@ impl ScopeSession {
         let Some(journal) = journal else {
             return Ok(RecoveryOutcome::Nothing);
         };
+        for path in [&self.scope.lock, &self.scope.manifest] {
+            remove_parts(path.parent().unwrap_or(&self.scope.root));
+        }
+        remove_parts(&self.state.join("history"));
         let command = journal.command.clone();
         let lock = self.lock()?;
         if lock == journal.lock.new {
@@ -735,6 +742,16 @@ fn lock_scope(path: &Path, root: &Path) -> Result<File, ProjectError> {
     }
 }
 
+/// Removes files that a killed process was writing. The caller holds the scope.
+fn remove_parts(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(PART) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Refuses folders of a project that are links out of it, and files in place of folders.
 fn check_places(scope: &PackageScope) -> Result<(), ProjectError> {
     let agents = scope.skills.parent().unwrap_or(&scope.root);
@@ -809,7 +826,7 @@ fn replace_text(
     let folder = path.parent().unwrap_or(Path::new("/"));
     faults.reach()?;
     let mut file = tempfile::Builder::new()
-        .prefix(".prowess-")
+        .prefix(PART)
         .tempfile_in(folder)
         // Without the name of the temporary file.
         .map_err(|error| io::Error::from(error.kind()))?;

@@ -114,6 +114,9 @@ pub fn plan_add(
 ) -> Result<PackagePlan, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
+    // The manifest will name it, and everybody who has the project must be able to use it.
+    let root = context.scope.root.to_string_lossy();
+    request.source.check_origin(context.origin(&root))?;
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
     let source = known_source(&fetcher, &request.source)?;
     let mut plan = PackagePlan::new(command(request), &texts);

@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use prowess_traits::Fetcher;
 
@@ -35,9 +36,14 @@ use crate::fault::FaultPoints;
 use crate::git::GitLimits;
 use crate::lock::LockFile;
 use crate::manifest::{self, InstallSettings, PackageManifest};
-use crate::project::{PackageScope, ScopeKind, read_text};
+use crate::project::{PackageScope, ScopeKind, read_text, wait_for_commit};
 use crate::source::SourceOrigin;
 use crate::store::PackageStore;
+
+/// Maximum number of attempts to read manifest and lock while other processes change them.
+const MAX_READS: usize = 16;
+/// Maximum time to wait for an operation that is under way.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Receives what an operation is doing, for display.
 pub type OnProgress = Arc<dyn Fn(&PackageProgress<'_>) + Send + Sync>;
@@ -124,6 +130,14 @@ impl PackageContext {
         }
     }
 
+    /// Returns the place where the sources of the manifest are written.
+    fn origin<'r>(&self, root: &'r str) -> SourceOrigin<'r> {
+        match self.scope.kind {
+            ScopeKind::Project => SourceOrigin::Project { root },
+            ScopeKind::User => SourceOrigin::Person,
+        }
+    }
+
     /// Reads the manifest and the lock.
     pub fn texts(&self) -> Result<ScopeTexts, PackageError> {
         let read = |path: &PathBuf| {
@@ -133,8 +147,17 @@ impl PackageContext {
                 source,
             })
         };
-        let manifest_text = read(&self.scope.manifest)?;
-        let lock_text = read(&self.scope.lock)?;
+        // Both as one operation left them: the lock is written last.
+        let mut manifest_text = None;
+        let mut lock_text = None;
+        for _ in 0..MAX_READS {
+            wait_for_commit(&self.scope, &self.state, MAX_WAIT);
+            lock_text = read(&self.scope.lock)?;
+            manifest_text = read(&self.scope.manifest)?;
+            if read(&self.scope.lock)? == lock_text {
+                break;
+            }
+        }
         let lock = match &lock_text {
             Some(text) => LockFile::parse(text)?,
             None => LockFile::default(),
@@ -150,10 +173,7 @@ impl PackageContext {
     ) -> Result<ScopeTexts, PackageError> {
         let path = self.scope.manifest.display().to_string();
         let root = self.scope.root.to_string_lossy();
-        let origin = match self.scope.kind {
-            ScopeKind::Project => SourceOrigin::Project { root: &root },
-            ScopeKind::User => SourceOrigin::Person,
-        };
+        let origin = self.origin(&root);
         let text = manifest_text.as_deref().unwrap_or_default();
         let (manifest, report) = manifest::read(&path, text, origin);
         let is_error = |severity| severity == prowess_diag::Severity::Error;

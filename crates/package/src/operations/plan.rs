@@ -242,7 +242,7 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
     let mut entries: BTreeMap<String, EntryState> = plan.entries.iter().cloned().collect();
     for change in &plan.changes {
         let now = current.get(&change.name);
-        let is_done = now.is_some() && now == change.new.as_ref();
+        let is_done = now == change.new.as_ref();
         if now != change.old.as_ref() && !is_done {
             return Err(modified().into());
         }

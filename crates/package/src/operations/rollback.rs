@@ -4,9 +4,7 @@ use crate::error::PackageError;
 use crate::history::{HistoryEntry, LockHistory};
 use crate::lock::{LockFile, LockedPackage};
 use crate::manifest::{self};
-use crate::project::ScopeKind;
 use crate::resolve::difference;
-use crate::source::SourceOrigin;
 
 use super::plan::{ManifestEdit, PackagePlan};
 use super::{OperationError, PackageContext, ScopeTexts};
@@ -162,10 +160,7 @@ fn restore_manifest(
         return;
     }
     let root = context.scope.root.to_string_lossy();
-    let origin = match context.scope.kind {
-        ScopeKind::Project => SourceOrigin::Project { root: &root },
-        ScopeKind::User => SourceOrigin::Person,
-    };
+    let origin = context.origin(&root);
     let text = entry.manifest.as_deref().unwrap_or_default();
     let (earlier, _) = manifest::read("", text, origin);
     for change in &plan.changes {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 mod archive;
 mod git;
 mod project;
+mod shop;
 mod support;
 
 fn main() -> ExitCode {
