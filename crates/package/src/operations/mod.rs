@@ -5,8 +5,14 @@
 //! and ask. No operation prints or prompts.
 
 mod add;
+mod diff;
 mod fetch;
+mod fork;
+mod link;
+mod outdated;
+mod pack;
 mod plan;
+mod prune;
 mod refusal;
 mod remove;
 mod rollback;
@@ -23,7 +29,13 @@ use std::time::Duration;
 use prowess_traits::Fetcher;
 
 pub use add::{AddRequest, SourceListing, list_source, plan_add};
+pub use diff::{FileChange, diff_folders, diff_installed};
+pub use fork::{fork_base, forks, plan_fork};
+pub use link::{LinkChange, LinkPlan, apply_links, plan_links, plan_unlink};
+pub use outdated::{OutdatedPackage, outdated};
+pub use pack::{PackFormat, PackedSite, pack, pack_site};
 pub use plan::{PackageChange, PackagePlan, PlanNote, apply};
+pub use prune::prune;
 pub use refusal::OperationError;
 pub use remove::plan_remove;
 pub use rollback::{RollbackTarget, history, plan_rollback};

@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use prowess_trust::{TrustError, summarise};
+
+use crate::agents::{LinkAgent, link_agent};
 use crate::error::PackageError;
 use crate::journal::{EntryState, TextChange};
 use crate::lock::{LockFile, LockedPackage};
 use crate::manifest_edit::{remove_package, set_package};
+use crate::power::{self, PowerDifference};
 use crate::project::{ProjectError, ScopeChange, ScopeReport, ScopeSession};
 use crate::source::LockedSource;
 use crate::store::{PackageStore, StagingFolder};
 use crate::tree::PackageTree;
 
+use super::link::{apply_links, plan_links, plan_sweep};
 use super::{PackageContext, ScopeTexts};
 
 /// One changed package.
@@ -89,6 +94,18 @@ pub(super) enum ManifestEdit {
     Replace(Option<String>, Option<String>),
 }
 
+/// A package that becomes a skill of the person's own.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ForkedPackage {
+    pub(super) name: String,
+    /// The entry of the scope folder, which stays.
+    pub(super) entry: EntryState,
+    /// The origin, for the lock.
+    pub(super) record: toml::Table,
+    /// The digest of the locked files, which the store keeps.
+    pub(super) base: String,
+}
+
 /// What an operation would change.
 #[derive(Debug)]
 pub struct PackagePlan {
@@ -101,12 +118,17 @@ pub struct PackagePlan {
     pub(super) edits: Vec<ManifestEdit>,
     /// Entries of the scope folder besides those of the changes.
     pub(super) entries: Vec<(String, EntryState)>,
+    pub(super) forked: Option<ForkedPackage>,
+    /// Agents whose folders get links.
+    pub(super) targets: Vec<String>,
     pub(super) trees: Vec<PackageTree>,
     pub(super) staging: Option<StagingFolder>,
     pub(super) vendor: bool,
     /// `true` if the scope folder is not changed.
     pub(super) lock_only: bool,
     pub(super) replace_changed: bool,
+    /// `true` if links of other agents must be made or removed.
+    pub(super) stale_links: bool,
     /// `true` to write the lock in its own form, whatever it looked like.
     pub(super) rewrite: bool,
     /// The lock that replaces the one in force, whatever that is.
@@ -122,11 +144,14 @@ impl PackagePlan {
             notes: Vec::new(),
             edits: Vec::new(),
             entries: Vec::new(),
+            forked: None,
+            targets: texts.settings.targets.clone().unwrap_or_default(),
             trees: Vec::new(),
             staging: None,
             vendor: texts.settings.vendor == Some(true),
             lock_only: false,
             replace_changed: false,
+            stale_links: false,
             rewrite: false,
             base_lock: texts.lock.clone(),
             base_text: texts.lock_text.clone(),
@@ -140,6 +165,7 @@ impl PackagePlan {
             && self.entries.is_empty()
             && self.trees.is_empty()
             && !self.rewrite
+            && !self.stale_links
     }
 
     /// Returns the number of entries of the scope folder that would be made besides those of changed
@@ -158,6 +184,23 @@ impl PackagePlan {
         let staged = self.trees.iter().find(|tree| tree.digest == digest);
         let stored = || store.tree(digest).ok().filter(|path| path.is_dir());
         staged.map(|tree| tree.folder.clone()).or_else(stored)
+    }
+
+    /// Compares what the old and the new version of a package may do. `None` if one of them does not
+    /// exist, or is a folder of the person's own.
+    pub fn power(
+        &self,
+        store: &PackageStore,
+        change: &PackageChange,
+    ) -> Result<Option<PowerDifference>, TrustError> {
+        let folder = |package: &Option<LockedPackage>| {
+            let digest = package.as_ref()?.digest.as_ref()?;
+            self.folder(store, digest)
+        };
+        let Some((old, new)) = folder(&change.old).zip(folder(&change.new)) else {
+            return Ok(None);
+        };
+        Ok(Some(power::compare(&summarise(&old)?, &summarise(&new)?)))
     }
 
     /// Adds a change, if there is one.
@@ -288,7 +331,36 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
         },
         replace_changed: plan.replace_changed,
     };
-    Ok(session.commit(&change, &current)?)
+    let report = session.commit(&change, &current)?;
+    drop(session);
+    if !plan.lock_only {
+        apply_agent_links(context, plan)?;
+    }
+    Ok(report)
+}
+
+/// Removes the links of removed packages from the folders of all agents, and makes those of the agents
+/// in the settings.
+fn apply_agent_links(context: &PackageContext, plan: &PackagePlan) -> Result<(), PackageError> {
+    let removed = plan.changes.iter().filter(|change| change.new.is_none());
+    let removed = removed.filter(|change| {
+        let fork = plan.forked.as_ref();
+        fork.is_none_or(|fork| fork.name != change.name)
+    });
+    let removed: Vec<&str> = removed.map(|change| &*change.name).collect();
+    if !removed.is_empty() {
+        apply_links(context, &plan_sweep(context, &removed)?)?;
+    }
+    let agents = wanted_agents(&plan.targets);
+    if !agents.is_empty() {
+        apply_links(context, &plan_links(context, &agents)?)?;
+    }
+    Ok(())
+}
+
+/// Returns the agents of the setting `targets`.
+pub(super) fn wanted_agents(targets: &[String]) -> Vec<&'static LinkAgent> {
+    targets.iter().filter_map(|name| link_agent(name)).collect()
 }
 
 fn edited(

@@ -11,7 +11,8 @@ use crate::store::TreeState;
 
 use super::add::add_fetched;
 use super::fetch::{FetchedPackage, SourceFetcher};
-use super::plan::{PackagePlan, PlanNote, is_path, wanted_entry};
+use super::link::plan_links;
+use super::plan::{PackagePlan, PlanNote, is_path, wanted_agents, wanted_entry};
 use super::{OperationError, PackageContext, ScopeTexts};
 
 /// Options of [`plan_sync`].
@@ -50,6 +51,8 @@ pub fn plan_sync(
     for package in kept {
         sync_package(context, package, &fetcher, options, &mut plan)?;
     }
+    let agents = wanted_agents(&plan.targets);
+    plan.stale_links = !agents.is_empty() && !plan_links(context, &agents)?.is_empty();
     plan.staging = fetcher.into_staging();
     Ok(plan)
 }
