@@ -95,7 +95,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
         ));
     }
     files.insert("docs/reference/commands.md".into(), commands);
-    for schema in ["skill", "config"] {
+    for schema in ["skill", "config", "lock"] {
         files.insert(
             format!("schemas/{schema}.json").into(),
             ask(&["schema", schema])?,
