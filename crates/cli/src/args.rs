@@ -62,8 +62,18 @@ Use:
   mcp [config|list]        Serve skills over MCP, and use MCP servers
   tool list|call           List and call the tools available to models
 
-Manage:
+Packages:
   init                     Create the settings of a project
+  add SOURCE [NAME]...     Install skills from git, archives, indexes or folders
+  remove NAME...           Remove packages
+  sync                     Install exactly what the lockfile names
+  update [NAME]...         Update packages, and show what they may do more
+  outdated                 List packages that could be updated
+  lock                     Write the lockfile without installing
+  verify [NAME]...         Compare installed files with the lockfile
+  rollback [NAME]          Go back to the packages of before
+
+Manage:
   config show              List settings, their files and what counts
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules, or show them
@@ -195,6 +205,14 @@ pub(crate) enum Command {
     Stats(commands::stats::StatsArgs),
     Doctor(commands::doctor::DoctorArgs),
     Init(commands::init::InitArgs),
+    Add(commands::add::AddArgs),
+    Remove(commands::remove::RemoveArgs),
+    Sync(commands::sync::SyncArgs),
+    Update(commands::update::UpdateArgs),
+    Outdated(commands::update::OutdatedArgs),
+    Lock(commands::lock::LockArgs),
+    Verify(commands::verify::VerifyArgs),
+    Rollback(commands::rollback::RollbackArgs),
     Config(commands::config::ConfigArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(completions::CompletionsArgs),

@@ -27,6 +27,7 @@ pub mod git;
 pub mod history;
 pub mod index;
 pub mod journal;
+mod mirrors;
 pub mod operations;
 pub mod pins;
 pub mod project;

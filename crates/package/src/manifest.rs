@@ -661,13 +661,12 @@ fn source_of<'t>(
                 let bare = address.strip_prefix("git+");
                 source::git_address(bare.unwrap_or(address), bare.is_some()).map_err(at)?
             } else {
-                match PackageSource::parse(address, shorthand, SourceOrigin::Typed).map_err(at)? {
-                    PackageSource::Git(git) => git,
-                    _ => {
-                        let text = address::shown(address);
-                        return Err(("git", SourceError::NotASource { text }));
-                    }
-                }
+                let parsed = PackageSource::parse(address, shorthand, SourceOrigin::Typed);
+                let PackageSource::Git(git) = parsed.map_err(at)? else {
+                    let text = address::shown(address);
+                    return Err(("git", SourceError::NotASource { text }));
+                };
+                git
             };
             if let Some(path) = text("path") {
                 let path = address::skill_path(path).map_err(|error| ("path", error))?;
@@ -712,16 +711,15 @@ fn source_of<'t>(
                 let url = Address::parse(address, false).map_err(|error| ("archive", error))?;
                 ArchiveLocation::Url(url.to_string())
             } else {
-                match source::local(address).map_err(|error| ("archive", error))? {
-                    PackageSource::Archive { location, .. } => location,
-                    _ => {
-                        let error = SourceError::Address {
-                            text: address::shown(address),
-                            why: "an archive ends with `.tar.gz`, `.tgz`, `.zip` or `.skill`",
-                        };
-                        return Err(("archive", error));
-                    }
-                }
+                let parsed = source::local(address).map_err(|error| ("archive", error))?;
+                let PackageSource::Archive { location, .. } = parsed else {
+                    let error = SourceError::Address {
+                        text: address::shown(address),
+                        why: "an archive ends with `.tar.gz`, `.tgz`, `.zip` or `.skill`",
+                    };
+                    return Err(("archive", error));
+                };
+                location
             };
             Ok(PackageSource::Archive { location, digest })
         }
@@ -770,7 +768,10 @@ mod tests {
     use super::*;
 
     const PERSON: SourceOrigin<'static> = SourceOrigin::Person;
-    const PROJECT: SourceOrigin<'static> = SourceOrigin::Project { root: "/work/app" };
+    const PROJECT: SourceOrigin<'static> = SourceOrigin::Project {
+        root: "/work/app",
+        mirrors: &[],
+    };
 
     fn check(text: &str, origin: SourceOrigin<'_>, messages: &[&str]) -> PackageManifest {
         let (manifest, report) = read("prowess.toml", text, origin);

@@ -80,7 +80,12 @@ impl LockPins {
         let mut all = Vec::new();
         for (scope, read) in &self.scopes {
             let packages = packages(scope, read);
-            all.extend(packages.by_name.values().map(|one| (scope, Arc::clone(one))));
+            all.extend(
+                packages
+                    .by_name
+                    .values()
+                    .map(|one| (scope, Arc::clone(one))),
+            );
         }
         all
     }
@@ -174,8 +179,7 @@ fn read_text(path: &Path) -> std::io::Result<String> {
         return Err(std::io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
-    file.take(MAX_LOCK as u64 + 1)
-        .read_to_string(&mut text)?;
+    file.take(MAX_LOCK as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -116,6 +116,8 @@ pub enum SourceOrigin<'a> {
     Project {
         /// The root of the project's repository.
         root: &'a str,
+        /// Addresses of repositories on disk that the person named for this project.
+        mirrors: &'a [String],
     },
 }
 
@@ -191,13 +193,14 @@ impl PackageSource {
     /// Refuses a `git+file` source outside the repository of a project that names it.
     pub fn check_origin(&self, origin: SourceOrigin<'_>) -> Result<(), SourceError> {
         match (self, origin) {
-            (Self::Git(git), SourceOrigin::Project { root }) => {
+            (Self::Git(git), SourceOrigin::Project { root, mirrors }) => {
                 let Some(path) = git.url.strip_prefix("file://") else {
                     return Ok(());
                 };
                 let root = root.trim_end_matches('/');
                 let below = path.strip_prefix(root);
-                if below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                let is_inside = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                if is_inside || mirrors.contains(&git.url) {
                     Ok(())
                 } else {
                     Err(SourceError::FileOutside {
@@ -382,9 +385,10 @@ fn parse(text: &str, shorthand: &str) -> Result<PackageSource, SourceError> {
     }
     let colon = text.find(':').filter(|at| !text[..*at].contains('/'));
     if let Some(at) = colon {
-        return match text[..at].contains('@') {
-            true => scp_address(text),
-            false => registry_name(text, at),
+        return if text[..at].contains('@') {
+            scp_address(text)
+        } else {
+            registry_name(text, at)
         };
     }
     if has_archive_ending(text) {
@@ -491,7 +495,7 @@ fn git_source(address: &Address, wanted: WantedRef) -> Result<GitSource, SourceE
         AddressScheme::File => segments.len(),
         _ => segments
             .iter()
-            .position(|segment| segment.len() > 4 && segment.ends_with(".git"))
+            .position(|segment| is_repository(segment))
             .map_or(segments.len(), |at| at + 1),
     };
     if end == 0 {
@@ -542,13 +546,12 @@ fn web_address(text: &str, shorthand: &str) -> Result<PackageSource, SourceError
     if address.scheme == AddressScheme::Ssh {
         return git_source(&address, wanted).map(PackageSource::Git);
     }
-    let is_git = |segment: &str| segment.len() > 4 && segment.ends_with(".git");
     if let Some(rest) = after_shorthand(&address, shorthand)
         && !rest.is_empty()
     {
         return owner_and_repository(&rest, wanted, shorthand, text);
     }
-    if address.segments().any(is_git) {
+    if address.segments().any(is_repository) {
         return git_source(&address, wanted).map(PackageSource::Git);
     }
     Ok(PackageSource::Site {
@@ -587,7 +590,7 @@ fn page_address(text: &str, shorthand: &str) -> Result<Option<GitSource>, Source
     let end = if parts[at - 1] == "-" { at - 1 } else { at };
     let rest = parts[at + 1..].join("/");
     let rest = rest.trim_matches('/');
-    if end < 3 || rest.is_empty() || parts[..end].iter().any(|part| part.ends_with(".git")) {
+    if end < 3 || rest.is_empty() || parts[..end].iter().any(|part| is_repository(part)) {
         return Ok(None);
     }
     let address = Address::parse(
@@ -626,6 +629,13 @@ fn page_address(text: &str, shorthand: &str) -> Result<Option<GitSource>, Source
         wanted: WantedRef::RefAndPath(rest),
         tag_prefix: None,
     }))
+}
+
+/// Returns `true` for a segment such as `repo.git`.
+fn is_repository(segment: &str) -> bool {
+    segment
+        .strip_suffix(".git")
+        .is_some_and(|name| !name.is_empty())
 }
 
 /// Removes `.git`: hosts behind a shorthand serve both forms, and the lock has one.
@@ -1357,9 +1367,11 @@ mod tests {
     fn project_names_local_repositories_inside_itself_only() {
         let project = SourceOrigin::Project {
             root: "/home/me/work",
+            mirrors: &["file:///srv/mirror".to_owned()],
         };
         let check = |text: &str| PackageSource::parse(text, DEFAULT_SHORTHAND, project);
         assert!(check("git+file:///home/me/work/mirror").is_ok());
+        assert!(check("git+file:///srv/mirror").is_ok());
         for path in ["/home/me/workshop", "/home/me", "/etc"] {
             let error = check(&format!("git+file://{path}")).unwrap_err();
             assert_eq!(error.exit(), PackageExit::Refused);

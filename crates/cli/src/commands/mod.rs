@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod add;
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod chat;
@@ -14,6 +15,7 @@ pub(crate) mod find;
 pub(crate) mod help;
 pub(crate) mod init;
 pub(crate) mod list;
+pub(crate) mod lock;
 pub(crate) mod mcp;
 mod mcp_servers;
 pub(crate) mod mission;
@@ -25,13 +27,18 @@ pub(crate) mod policy;
 pub(crate) mod prompt;
 mod prompt_skill;
 pub(crate) mod questions;
+pub(crate) mod remove;
+pub(crate) mod rollback;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod show;
 pub(crate) mod show_file;
 pub(crate) mod stats;
+pub(crate) mod sync;
 pub(crate) mod tool;
 pub(crate) mod trust;
+pub(crate) mod update;
 pub(crate) mod validate;
+pub(crate) mod verify;
 pub(crate) mod why;

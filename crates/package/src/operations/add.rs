@@ -114,12 +114,22 @@ pub fn plan_add(
 ) -> Result<PackagePlan, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
-    // The manifest will name it, and everybody who has the project must be able to use it.
-    let root = context.scope.root.to_string_lossy();
-    request.source.check_origin(context.origin(&root))?;
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
     let source = known_source(&fetcher, &request.source)?;
     let mut plan = PackagePlan::new(command(request), &texts);
+    let root = context.scope.root.to_string_lossy();
+    if let PackageSource::Git(git) = &request.source
+        && request
+            .source
+            .check_origin(context.origin(&root, &[]))
+            .is_err()
+    {
+        // Others who have the project must name a mirror of their own.
+        plan.mirror = Some(git.url.clone());
+        plan.notes.push(PlanNote::Mirror {
+            url: git.url.clone(),
+        });
+    }
     let added = match &source {
         PackageSource::Git(git) => add_git(&fetcher, git, request, &texts, &mut plan)?,
         PackageSource::Archive { location, digest } => {

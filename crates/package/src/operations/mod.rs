@@ -48,6 +48,7 @@ use crate::fault::FaultPoints;
 use crate::git::GitLimits;
 use crate::lock::LockFile;
 use crate::manifest::{self, InstallSettings, PackageManifest};
+use crate::mirrors::NamedMirrors;
 use crate::project::{PackageScope, ScopeKind, read_text, wait_for_commit};
 use crate::source::SourceOrigin;
 use crate::store::PackageStore;
@@ -142,10 +143,15 @@ impl PackageContext {
         }
     }
 
+    /// Returns the record of repositories on disk that the person named.
+    fn mirrors(&self) -> NamedMirrors {
+        NamedMirrors::new(&self.scope.state(&self.state))
+    }
+
     /// Returns the place where the sources of the manifest are written.
-    fn origin<'r>(&self, root: &'r str) -> SourceOrigin<'r> {
+    fn origin<'r>(&self, root: &'r str, mirrors: &'r [String]) -> SourceOrigin<'r> {
         match self.scope.kind {
-            ScopeKind::Project => SourceOrigin::Project { root },
+            ScopeKind::Project => SourceOrigin::Project { root, mirrors },
             ScopeKind::User => SourceOrigin::Person,
         }
     }
@@ -185,7 +191,8 @@ impl PackageContext {
     ) -> Result<ScopeTexts, PackageError> {
         let path = self.scope.manifest.display().to_string();
         let root = self.scope.root.to_string_lossy();
-        let origin = self.origin(&root);
+        let mirrors = self.mirrors().urls();
+        let origin = self.origin(&root, &mirrors);
         let text = manifest_text.as_deref().unwrap_or_default();
         let (manifest, report) = manifest::read(&path, text, origin);
         let is_error = |severity| severity == prowess_diag::Severity::Error;

@@ -74,6 +74,11 @@ pub enum PlanNote {
         /// The package.
         name: String,
     },
+    /// The source is a folder of this machine.
+    Mirror {
+        /// The address.
+        url: String,
+    },
     /// A skill of the source cannot be installed.
     NotInstallable {
         /// The skill.
@@ -126,6 +131,8 @@ pub struct PackagePlan {
     pub(super) vendor: bool,
     /// `true` if the scope folder is not changed.
     pub(super) lock_only: bool,
+    /// A repository on disk outside of the project that the person named.
+    pub(super) mirror: Option<String>,
     pub(super) replace_changed: bool,
     /// `true` if links of other agents must be made or removed.
     pub(super) stale_links: bool,
@@ -150,6 +157,7 @@ impl PackagePlan {
             staging: None,
             vendor: texts.settings.vendor == Some(true),
             lock_only: false,
+            mirror: None,
             replace_changed: false,
             stale_links: false,
             rewrite: false,
@@ -262,6 +270,16 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
     let trees: Vec<&PackageTree> = plan.trees.iter().collect();
     if !trees.is_empty() {
         context.store.insert(&hold, &trees)?;
+    }
+    if let Some(url) = &plan.mirror {
+        let record = context.mirrors();
+        record
+            .add(url, &context.faults)
+            .map_err(|source| PackageError::File {
+                verb: "write",
+                path: context.scope.state(&context.state),
+                source,
+            })?;
     }
     let session = ScopeSession::open(
         &context.scope,

@@ -160,7 +160,8 @@ fn restore_manifest(
         return;
     }
     let root = context.scope.root.to_string_lossy();
-    let origin = context.origin(&root);
+    let mirrors = context.mirrors().urls();
+    let origin = context.origin(&root, &mirrors);
     let text = entry.manifest.as_deref().unwrap_or_default();
     let (earlier, _) = manifest::read("", text, origin);
     for change in &plan.changes {
