@@ -2,8 +2,14 @@
 
 use std::ops::Range;
 
+use regex_automata::Input;
 use regex_automata::meta::Regex;
 use regex_automata::util::{captures::Captures, syntax};
+
+/// Most bytes of a match. Patterns have no counted repetitions of their own, which make them large.
+const LONGEST: usize = 600;
+/// Most matches that are too long before the search ends.
+const MOST_TRIES: usize = 16;
 
 /// A regular expression in any letter case, without backtracking: its time grows with the length of the
 /// text only.
@@ -24,9 +30,22 @@ impl Matcher {
         self.0.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
+    /// Returns the first match that is not longer than a command.
     pub(crate) fn find(&self, text: &str) -> Option<Range<usize>> {
-        let found = self.0.as_ref()?.find(text)?;
-        Some(found.range())
+        let regex = self.0.as_ref()?;
+        let mut from = 0;
+        for _ in 0..MOST_TRIES {
+            let input = Input::new(text).range(from..);
+            let found = regex.search(&input)?.range();
+            if found.len() <= LONGEST {
+                return Some(found);
+            }
+            from = text[found.start..]
+                .char_indices()
+                .nth(1)
+                .map(|(next, _)| found.start + next)?;
+        }
+        None
     }
 
     pub(crate) fn find_all<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {

@@ -16,6 +16,8 @@ const REACH: usize = 2 * 1024;
 const MOST_LINES: usize = 24;
 /// Most bytes around a passage that rules may also look at.
 const NEAR: usize = 1_024;
+/// Most bytes before a command that are searched for words that forbid it.
+const FORBIDDING: usize = 60;
 /// Most bytes that are searched for words that describe.
 const INTRODUCTION: usize = 240;
 
@@ -78,21 +80,23 @@ const COMMANDS: &[&str] = &[
 
 matcher!(
     DESCRIBES,
-    r"\b(?: such\ as | e\.\s?g\. | for\ example | for\ instance | examples?\ (?:of|attack) | looks?\ like
-      | malicious | malware | attack\w* | payloads? | exploit\w* | vulnerab\w* | dangerous | destructive | suspicious
-      | unsafe | insecure | red\ flags? | anti-?patterns? | never | (?:do|does|must|should|can)\ not | don[’']t
-      | cannot | avoid\w* | refus\w+ | reject\w* | detect\w* | block(?:s|ed|ing|list)? | flag(?:s|ged)? | forbid\w*
-      | prohibit\w* | deny | denied | disallow\w* | bad | wrong | inject\w+ | adversar\w+ | phishing
-      | instead\ of | rather\ than | warn\w* | watch\ for | look(?:s|ing)?\ for | scan(?:s|ned|ning)?\ for
-      | search(?:es)?\ for | guard\w* | protect\w* | threat\w* | hostile | untrusted | jailbreak\w*
-      | cve-\d+ | risk\w* | evil | victim\w* | attempt\w* )\b
-      | ❌ | ⚠ | 🚩 | ✗ | 🚫 | ✘ | 禁止 | 不要 | 攻击 | 恶意 | 危险"
+    r"\b(?: such\ as | e\.\s?g\. | for\ example | for\ instance | examples?\ (?:of|attack) | looks?\ like | malicious | malware
+      | attack\w* | payloads? | exploit\w* | vulnerab\w* | suspicious | red\ flags? | anti-?patterns? | detect\w* | inject\w+
+      | adversar\w+ | phishing | jailbreak\w* | cve-\d+ | scan(?:s|ned|ning)?\ for | search(?:es)?\ for
+      | look(?:s|ing)?\ for | watch\ for )\b | ❌ | 🚩 | 🚫 | 攻击 | 恶意 | 检测"
+);
+
+// Words right before a command that forbid it.
+matcher!(
+    FORBIDS,
+    r"\b(?: never | (?:do|does|must|should)\ not | don[’']t | avoid\w* | refus\w+ | reject\w* | block(?:s|ed|ing)? | flag(?:s|ged)?
+      | forbid\w* | prohibit\w* | deny | denied | disallow\w* | dangerous | unsafe | insecure | instead\ of | rather\ than )\b
+      | ⚠ | ✗ | ✘ | 禁止 | 不要"
 );
 
 matcher!(
     TITLES,
-    r"\b(?: malicious | malware | attack\w* | payloads? | exploit\w* | vulnerab\w* | dangerous | red\ flags?
-      | anti-?patterns? | threat\w* | bad | forbidden | injection | detect\w* | blocked | denied | unsafe | security
+    r"\b(?: malicious | malware | attack\w* | payloads? | exploit\w* | vulnerab\w* | red\ flags? | anti-?patterns? | injection
       | (?:reverse|bind|web)\ shells? )\b | ❌ | 🚩 | 🚫"
 );
 
@@ -176,7 +180,8 @@ impl<'t> TextLayout<'t> {
         let is_before = prose.next().is_some_and(|line| {
             let text = self.line(line);
             let from = floor(text, text.len().saturating_sub(INTRODUCTION));
-            line.kind != LineKind::Fence(0) && DESCRIBES.is_match(&text[from..])
+            let text = &text[from..];
+            DESCRIBES.is_match(text) || FORBIDS.is_match(text)
         });
         let mut headings = self.lines.iter().rev().take(200);
         let heading = headings.find(|line| line.kind == LineKind::Heading);
@@ -381,7 +386,10 @@ impl<'t> Passage<'t, '_> {
             begins_item(text.trim_start())
                 .then(|| lead.lines().next().unwrap_or_default().to_owned())
         };
+        let near = &before[floor(before, before.len().saturating_sub(FORBIDDING))..];
+        let near = near.rsplit(['.', '\n']).next().unwrap_or(near);
         DESCRIBES.is_match(before)
+            || FORBIDS.is_match(near)
             || DESCRIBES.is_match(after)
             || lead().is_some_and(|lead| DESCRIBES.is_match(&lead))
             || self.title().is_some_and(|title| TITLES.is_match(title))

@@ -15,6 +15,8 @@ use crate::programs::code_of;
 pub const MAX_BYTES: usize = 16 * 1024;
 /// Most stages of a text.
 const MAX_STAGES: usize = 512;
+/// Most stages of a pipeline that pass something on.
+const MAX_PIPELINE: usize = 12;
 /// Most words of a stage.
 const MAX_WORDS: usize = 256;
 
@@ -241,6 +243,8 @@ pub fn stages(text: &str) -> Vec<Stage<'_>> {
             (Some(b'&'), Some(c)) if c.is_ascii_alphanumeric() => (0, StageLink::Then, 0),
             (Some(b';' | b'\n' | b'&'), _) => (1, StageLink::Then, 0),
             (Some(b'$' | b'<' | b'>'), Some(b'(')) => (2, StageLink::Inside, 1),
+            // A call in another language is not a command; `iex(…)` is one.
+            (Some(b'('), _) if is_call(&text[start..at]) => (1, StageLink::Then, 2),
             (Some(b'('), _) => (1, StageLink::Inside, 1),
             (Some(b')'), _) => (1, StageLink::Then, -1),
             (Some(b'`'), _) => {
@@ -274,6 +278,7 @@ pub fn stages(text: &str) -> Vec<Stage<'_>> {
         }
         match depth {
             1 => around.push(found.len().checked_sub(1)),
+            2 => around.push(None),
             -1 => {
                 around.pop();
             }
@@ -283,6 +288,17 @@ pub fn stages(text: &str) -> Vec<Stage<'_>> {
         start = at;
     }
     found
+}
+
+/// Returns `true` if a text ends with the name of a function, before its parenthesis.
+fn is_call(text: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name = text
+        .rsplit(|c: char| !is_name(c))
+        .next()
+        .unwrap_or_default();
+    let evaluators = ["iex", "invoke-expression", "eval"];
+    !name.is_empty() && !evaluators.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Returns the words of a stage. Quotes, brackets and commas separate words as blanks do, because the
@@ -574,7 +590,7 @@ pub fn consumer<'s, 't>(
 ) -> Option<&'s Stage<'t>> {
     // Later stages of the same pipeline.
     let depth = stages.get(from)?.around;
-    for stage in stages.iter().skip(from + 1) {
+    for stage in stages.iter().skip(from + 1).take(MAX_PIPELINE) {
         if stage.around == depth || stage.link == StageLink::Pipe {
             if stage.link != StageLink::Pipe {
                 break;

@@ -15,9 +15,9 @@ rule!(
 matcher!(
     COMMANDS,
     r"(?: \brm \s+ (?:-\S+\s+)* -[a-z]*r[a-z]* \s+ (?:-\S+\s+)* [\x22']? (?: / | /\* | ~/? | ~/\* | \$HOME/? | \$\{HOME\}/? | \$HOME/\* | /(?:home|usr|etc|var|Users|opt|bin|lib)/? ) [\x22']? (?: \s | $ | [;&|`)] ) )
-      | (?: \bRemove-Item \b [^|;\n]{0,60} (?: C:\\(?:\s|$|\*) | \$HOME\b\s | ~\s | \$env:USERPROFILE\s ) )
+      | (?: \bRemove-Item \b [^|;\n]* (?: C:\\(?:\s|$|\*) | \$HOME\b\s | ~\s | \$env:USERPROFILE\s ) )
       | (?: \brmtree\s*\(\s* (?: [\x22'](?:/|~|/home)[\x22'] | (?:os\.path\.)?expanduser\([\x22']~[\x22']\) | Path\.home\(\) ) \s* [,)] )
-      | (?: \bmkfs(?:\.\w+)? \s+ (?:-\S+\s+)*/dev/ ) | (?: \bdd \b [^|;\n]{0,80} \bof=/dev/(?:sd|nvme|disk|hd)\w* ) | (?: \bfind \s+ (?:/|~|\$HOME) \s [^|;\n]{0,80} -delete ) | (?: \b(?:rd|del) \s+ (?:/[sqf]\s+)+ [\x22']?C:\\[\x22'\s*] )"
+      | (?: \bmkfs(?:\.\w+)? \s+ (?:-\S+\s+)*/dev/ ) | (?: \bdd \b [^|;\n]* \bof=/dev/(?:sd|nvme|disk|hd)\w* ) | (?: \bfind \s+ (?:/|~|\$HOME) \s [^|;\n]* -delete ) | (?: \b(?:rd|del) \s+ (?:/[sqf]\s+)+ [\x22']?C:\\[\x22'\s*] )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

@@ -11,19 +11,19 @@ rule!(
     "the passwords, cookies or wallets of a browser are read",
     "a skill that needs a web page can ask the user to log in",
     triggers: [
-        "Login Data", "Cookies", "key4.db", "logins.json", "cookies.sqlite", "Local State", "Safe Storage", "Local Extension Settings", "dump-keychain", "login.keychain", "Web Data", "cookies.binarycookies"
+        "Login Data", "Cookies", "key4.db", "logins.json", "cookies.sqlite", "Safe Storage", "Local Extension Settings", "dump-keychain", "find-generic-password", "find-internet-password", "login.keychain", "Web Data", "cookies.binarycookies"
     ]
 );
 
 matcher!(
     FILES,
-    r"(?: (?:Chrome|Chromium|Brave[\w-]*|Edge|Opera\w*|Vivaldi|Arc|Default|Profile\ \d|User\ Data) [/\\'\x22,\s]{1,6} (?:Default[/\\'\x22,\s]{1,6} | Network[/\\'\x22,\s]{1,6} | Profile\ \d[/\\'\x22,\s]{1,6})* (?:Login\ Data|Cookies|Web\ Data|Local\ State|Local\ Extension\ Settings)
-      | Firefox [/\\'\x22,\s] [^\n]{0,80} (?:key4\.db|logins\.json|cookies\.sqlite) | \.mozilla/firefox/[^\s]{0,80} (?:key4\.db|logins\.json|cookies\.sqlite)
+    r"(?: (?:Chrome|Chromium|Brave[\w-]*|Edge|Opera\w*|Vivaldi|Arc|Default|Profile\ \d|User\ Data) [/\\'\x22,\s]{1,6} (?:Default[/\\'\x22,\s]{1,6} | Network[/\\'\x22,\s]{1,6} | Profile\ \d[/\\'\x22,\s]{1,6})* (?:Login\ Data|Cookies|Web\ Data|Local\ Extension\ Settings)
+      | Firefox [/\\'\x22,\s] [^\n]* (?:key4\.db|logins\.json|cookies\.sqlite) | \.mozilla/firefox/[^\s]* (?:key4\.db|logins\.json|cookies\.sqlite)
       | \bLogin\ Data\b | \bkey4\.db\b | \blogins\.json\b | \bcookies\.sqlite\b | cookies\.binarycookies )"
 );
 matcher!(
     KEYCHAIN,
-    r"\bsecurity\s+(?: dump-keychain | find-(?:generic|internet)-password\s+[^\n]{0,60}(?:Chrome|Brave|Edge|Safe\ Storage) )"
+    r"\bsecurity\s+(?: dump-keychain | find-(?:generic|internet)-password\s+[^\n]*(?:Chrome|Brave|Edge|Safe\ Storage) )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

@@ -23,27 +23,26 @@ rule!(
 
 matcher!(
     IN_CODE,
-    r"(?: \b(?: exec | eval | iex | invoke-expression | os\.system | os\.popen | subprocess\.\w+ | execSync | spawnSync
-          | child_process\.\w+ | new\ Function | Function | vm\.runInThisContext | instance_eval | assert | passthru
-          | shell_exec | system | loadstring | compile )
-        \s*\(?\s* [^;\n]{0,160}?
-        \b(?: b64decode | base64\.(?:urlsafe_)?b(?:64|32|85)decode | a85decode | unhexlify | fromhex | atob | frombase64string
-          | Buffer\.from\s*\([^)]{0,4000},\s*['\x22](?:base64|hex)['\x22] | codecs\.decode | base64_decode | gzinflate
+    r"(?: (?: \b(?: exec | eval | os\.system | os\.popen | subprocess\.\w+ | execSync | spawnSync | child_process\.\w+
+            | new\ Function | vm\.runInThisContext | instance_eval | assert | passthru | shell_exec | system | loadstring
+            | compile ) \s*\( | \b(?:iex|invoke-expression)\b | \beval\s+ ) \s* [^;\n]*?
+        \b(?: b64decode | base64\.(?:urlsafe_)?b(?:64|32|85)decode | a85decode | unhexlify | fromhex | atob\s*\( | frombase64string\s*\(
+          | Buffer\.from\s*\([^)]*,\s*['\x22](?:base64|hex)['\x22] | codecs\.decode | base64_decode | gzinflate
           | str_rot13 | zlib\.decompress | decode64 | unpack\s*\(?\s*['\x22]m | marshal\.loads | decode_base64
-          | String\.fromCharCode | base64\.decode | unescape ) )
-      | (?: frombase64string [^;\n]{0,200} \| \s* (?:iex|invoke-expression) )
-      | (?: \b(?:powershell|pwsh)(?:\.exe)? \b [^|;\n]{0,120}? \s[-/]e(?:c|n|nc|nco\w*)?\s+ [\x22']?[A-Za-z0-9+/=]{24,} )
-      | (?: \b(?:iex|invoke-expression)\b [^\n]{0,40} (?: -join | \[char\] ) )
-      | (?: \[char\[?\]?\] [^\n]{0,400} -join [^\n]{0,80} \| \s*(?:iex|invoke-expression) )
+          | String\.fromCharCode\s*\( | base64\.decode | unescape\s*\( ) )
+      | (?: frombase64string\s*\( [^;\n]* \| \s* (?:iex|invoke-expression) )
+      | (?: \b(?:powershell|pwsh)(?:\.exe)? \b [^|;\n]*? \s[-/]e(?:c|n|nc|nco\w*)?\s+ [\x22']?[A-Za-z0-9+/=]{24,} )
+      | (?: \b(?:iex|invoke-expression)\b [^\n]* (?: -join | \[char\] ) )
+      | (?: \[char\[?\]?\] [^\n]* -join [^\n]* \| \s*(?:iex|invoke-expression) )
       | (?: \beval\s*\(?\s*pack\s*\(? )
-      | (?: \b(?:exec|eval)\s*\( \s* ['\x22]{0,2}\.join\s*\( [^;\n]{0,60} chr\( )
+      | (?: \b(?:exec|eval)\s*\( \s* ['\x22]{0,2}\.join\s*\( [^;\n]* chr\( )
       | (?: \b(?:eval|bash\ -c|sh\ -c)\s+ [\x22']?\$'(?:\\x[0-9a-f]{2}|\\[0-7]{3}){4,} )
       | (?: (?:^|[;|&\s])\$'(?:\\x[0-9a-f]{2}|\\[0-7]{3}){3,}[^']*' )"
 );
 
 matcher!(
     ASSIGNED,
-    r"\b(\w{1,40})\s*=\s*[^=\n]{0,120}?(?: b64decode | b32decode | unhexlify | fromhex | \batob\( | frombase64string | base64_decode | codecs\.decode | ['\x22]base64['\x22]\s*\) | zlib\.decompress | base64\s+(?:-d|-D|--decode) )"
+    r"\b(\w+)\s*=\s*[^=\n]*?(?: b64decode | b32decode | unhexlify | fromhex | \batob\( | frombase64string | base64_decode | codecs\.decode | ['\x22]base64['\x22]\s*\) | zlib\.decompress | base64\s+(?:-d|-D|--decode) )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

@@ -99,7 +99,11 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
             .rsplit('/')
             .next()
             .unwrap_or_default();
-        let is_paste = PASTES.contains(&host)
+        let is_picture = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".mp4"]
+            .iter()
+            .any(|end| last.ends_with(end));
+        let is_paste = !is_picture
+            && PASTES.contains(&host)
             && !is_placeholder_word(path)
             && (is_specific(last)
                 || last.len() == 8

@@ -18,12 +18,12 @@ rule!(
 
 matcher!(
     IN_CODE,
-    r"(?: \b(?:requests|httpx|session|client|aiohttp)\.(?:post|put|patch|request)\s*\( [^\n]{0,160} (?: (?:json|data|params|content|body)\s*=\s*(?:\{[^}\n]{0,60}:\s*)? (?:str\(|dict\(|json\.dumps\(|repr\()* \s*(?:dict\()?\s* os\.environ (?:\.copy\(\))? \s* [,)\x7d] ) )
-      | (?: \b(?:urlopen|urllib\.request\.\w+|urlencode)\s*\( [^\n]{0,160} (?:dict\(|str\(|json\.dumps\()* \s*os\.environ \s*(?:\.copy\(\))?\s*\) )
-      | (?: \b(?:fetch|axios(?:\.post|\.put)?|http\.request|https\.request|got(?:\.post)?|\.write|\.send|\.end|sendBeacon)\s*\( [^\n]{0,200} (?: JSON\.stringify\(\s*(?:\{[^}\n]{0,60}:\s*)?process\.env\s*[)\x7d,] | (?:body|data|json)\s*:\s*process\.env\s*[,)\x7d] | \bprocess\.env\s*\) ) )
-      | (?: \b(?:irm|iwr|invoke-restmethod|invoke-webrequest)\b [^\n]{0,160} (?: \bgci\s+env: | get-childitem\s+env: | \[environment\]::getenvironmentvariables ) )
-      | (?: (?: \bgci\s+env: | get-childitem\s+env: | getenvironmentvariables ) [^\n]{0,200} \b(?:irm|iwr|invoke-restmethod|invoke-webrequest)\b )
-      | (?: \bENV\.to_(?:h|a|json|hash)\b [^\n]{0,120} \b(?:Net::HTTP|post)\b ) | (?: \bNet::HTTP\.post\w* [^\n]{0,160} \bENV\.to_ )"
+    r"(?: \b(?:requests|httpx|session|client|aiohttp)\.(?:post|put|patch|request)\s*\( [^\n]* (?: (?:json|data|params|content|body)\s*=\s*(?:\{[^}\n]*:\s*)? (?:str\(|dict\(|json\.dumps\(|repr\()* \s*(?:dict\()?\s* os\.environ (?:\.copy\(\))? \s* [,)\x7d] ) )
+      | (?: \b(?:urlopen|urllib\.request\.\w+|urlencode)\s*\( [^\n]* (?:dict\(|str\(|json\.dumps\()* \s*os\.environ \s*(?:\.copy\(\))?\s*\) )
+      | (?: \b(?:fetch|axios(?:\.post|\.put)?|http\.request|https\.request|got(?:\.post)?|\.write|\.send|\.end|sendBeacon)\s*\( [^\n]* (?: JSON\.stringify\(\s*(?:\{[^}\n]*:\s*)?process\.env\s*[)\x7d,] | (?:body|data|json)\s*:\s*process\.env\s*[,)\x7d] | \bprocess\.env\s*\) ) )
+      | (?: \b(?:irm|iwr|invoke-restmethod|invoke-webrequest)\b [^\n]* (?: \bgci\s+env: | get-childitem\s+env: | \[environment\]::getenvironmentvariables ) )
+      | (?: (?: \bgci\s+env: | get-childitem\s+env: | getenvironmentvariables ) [^\n]* \b(?:irm|iwr|invoke-restmethod|invoke-webrequest)\b )
+      | (?: \bENV\.to_(?:h|a|json|hash)\b [^\n]* \b(?:Net::HTTP|post)\b ) | (?: \bNet::HTTP\.post\w* [^\n]* \bENV\.to_ )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

@@ -41,6 +41,9 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     }
 }
 
+/// Most downloads of one passage that are looked at.
+const MOST_DOWNLOADS: usize = 16;
+
 /// A download that is run.
 pub(super) struct RemoteRun<'p> {
     /// Range in the plain text.
@@ -52,12 +55,12 @@ pub(super) struct RemoteRun<'p> {
 matcher!(
     IN_CODE,
     r"(?: \b(?:exec|eval|iex|invoke-expression|os\.system|subprocess\.\w+|new\ Function|vm\.run\w*|execSync|instance_eval)
-        \s*[&(]?.{0,200}? (?: urlopen | requests\.get | urllib\.request | downloadstring | \bfetch\( | invoke-webrequest
-          | open-uri | URI\.open | LWP::Simple | \bcurl\b.{0,80}\|\s*(?:ba|z|da)?sh | axios\.get ) )
-      | (?: downloadstring\s*\( .{0,200}? \| \s* (?:iex|invoke-expression) )
+        \s*[&(]?.*? (?: urlopen | requests\.get | urllib\.request | downloadstring\s*\( | \bfetch\( | invoke-webrequest
+          | open-uri | URI\.open | LWP::Simple | \bcurl\b.*\|\s*(?:ba|z|da)?sh | axios\.get ) )
+      | (?: downloadstring\s*\( .*? \| \s* (?:iex|invoke-expression) )
       | (?: \bmshta(?:\.exe)? \s+ [\x22']? (?:https?:|javascript:|vbscript:) )
-      | (?: \bregsvr32 .{0,80} /i:https? )
-      | (?: \brundll32 .{0,80} javascript: )"
+      | (?: \bregsvr32 .* /i:https? )
+      | (?: \brundll32 .* javascript: )"
 );
 
 /// Returns the downloads of a passage that are run.
@@ -75,7 +78,11 @@ pub(super) fn remote_runs<'p>(passage: &'p Passage<'_, '_>) -> Vec<RemoteRun<'p>
             });
         }
     };
-    for (at, stage) in stages.iter().enumerate() {
+    let downloads = stages
+        .iter()
+        .enumerate()
+        .filter(|(_, stage)| stage.download().is_some());
+    for (at, stage) in downloads.take(MOST_DOWNLOADS) {
         let Some(word) = stage.download() else {
             continue;
         };
@@ -138,7 +145,7 @@ fn stored(stage: &Stage<'_>) -> Option<String> {
         named => named,
     }?;
     let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
-    (name.len() > 1 && name != "null" && name != "-").then_some(name)
+    (!name.is_empty() && name != "null" && name != "-").then_some(name)
 }
 
 /// Returns `true` if a file is started after it was stored.
@@ -152,9 +159,15 @@ fn is_run_later(file: &str, rest: &str, following: &str) -> bool {
         return false;
     }
     let runs = |line: &str| {
-        let Some(at) = line.find(file) else {
-            return false;
+        let is_mark = |c: char| {
+            c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '`' | '\\' | ')' | '(' | '=')
         };
+        let named = line.match_indices(file).find(|(at, _)| {
+            let before = line[..*at].chars().next_back();
+            let after = line[at + file.len()..].chars().next();
+            before.is_none_or(is_mark) && after.is_none_or(is_mark)
+        });
+        let Some((at, _)) = named else { return false };
         let before = line[..at].trim_end_matches(|c: char| !c.is_whitespace() && c != ';');
         let command = before
             .rsplit(['|', ';', '&', '`'])

@@ -21,7 +21,7 @@ matcher!(
       | (?: \b(?: do\ not | don[’']t | never )\ (?: mention | reveal | disclose | show | expose )\ (?:this|these|that|the)\ (?:step|command|script|action|upload|request|operation|instruction|hidden|behaviou?r|process|download)\w*\ to\ (?:the\ )?(?: user | human | owner )s? )
       | (?: \b(?: do\ not | don[’']t | never )\ let\ the\ user\ (?: know | see | notice )\ (?: about\ )?(?: this | that\ you | the\ (?:script|command|upload|request) ) )
       | (?: \b(?: hide | conceal | keep )\ (?:this|it|these|the\ (?:command|script|step|upload|request|output|activity|process))\ (?:step\ |action\ |command\ |secret\ |hidden\ |private\ )?from\ (?:the\ )?(?: user | human | owner ) )
-      | (?: \b(?: run | execute | send | upload | install | download | copy | collect | transmit | exfiltrate | post )s? \b [^.\n]{0,80} \bwithout\ (?: telling | informing | notifying | alerting )\ (?:the\ )?(?: user | human | owner ) )
+      | (?: \b(?: run | execute | send | upload | install | download | copy | collect | transmit | exfiltrate | post )s? \b [^.\n]* \bwithout\ (?: telling | informing | notifying | alerting )\ (?:the\ )?(?: user | human | owner ) )
       | (?: \bwithout\ the\ (?: user | human | owner )(?:[’']s)?\ (?: knowledge | noticing | awareness | being\ aware | knowing ) )
       | (?: \b(?: secretly | covertly | quietly )\ (?: run | execute | send | upload | install | download | copy | collect | transmit | exfiltrate | append | modify ) )
       | (?: \bsilently\ (?: upload | exfiltrate | transmit | send\ (?:the|all|their|user) | collect\ (?:the|all|their|user) | copy\ (?:the|all|their|user) ) )"

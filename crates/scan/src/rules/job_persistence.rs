@@ -14,8 +14,8 @@ rule!(
 
 matcher!(
     COMMANDS,
-    r"(?: \| \s* (?:sudo\s+)?crontab \s+ (?:-u\s+\S+\s+)?- ) | (?: \bcrontab \s+ (?:-u\s+\S+\s+)? [\w./~$]{2,} \s*(?:$|[;&|]) ) | (?: \blaunchctl \s+ (?:load|bootstrap|enable|submit)\b ) | (?: (?:>|tee|cp)\s+ [^|;\n]{0,120} (?:LaunchAgents|LaunchDaemons)/ )
-      | (?: \bsystemctl \s+ (?:--\w+\s+)* enable\b ) | (?: \bschtasks(?:\.exe)? \s+ /create\b ) | (?: (?:>|tee|cp)\s+ (?:-a\s+)? [^|;\n]{0,60} /etc/cron ) | (?: @reboot\s+\S ) | (?: \breg \s+ add \b [^|;\n]{0,120} CurrentVersion\\Run ) | (?: \bRegister-ScheduledTask\b )"
+    r"(?: \| \s* (?:sudo\s+)?crontab \s+ (?:-u\s+\S+\s+)?- ) | (?: \bcrontab \s+ (?:-u\s+\S+\s+)? [\w./~$]{2,} \s*(?:$|[;&|]) ) | (?: \blaunchctl \s+ (?:load|bootstrap|enable|submit)\b ) | (?: (?:>|tee|cp)\s+ [^|;\n]* (?:LaunchAgents|LaunchDaemons)/ )
+      | (?: \bsystemctl \s+ (?:--\w+\s+)* enable\b ) | (?: \bschtasks(?:\.exe)? \s+ /create\b ) | (?: (?:>|tee|cp)\s+ (?:-a\s+)? [^|;\n]* /etc/cron ) | (?: @reboot\s+\S ) | (?: \breg \s+ add \b [^|;\n]* CurrentVersion\\Run ) | (?: \bRegister-ScheduledTask\b )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

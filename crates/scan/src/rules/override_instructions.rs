@@ -12,7 +12,7 @@ rule!(
     triggers: [
         "previous instr", "prior instr", "above instr", "earlier instr", "system prompt", "all instructions", "your instructions", "previous rules", "safety guidelines", "safety rules", "previous messages",
         "preceding instr", "other instructions", "existing instructions", "prior rules", "previous prompt", "prior prompt", "previous guid", "system instructions", "developer mode", "anweisungen", "instrucciones",
-        "instructions préc", "consignes préc", "инструкци", "之前的指", "以上指令", "先前的指", "istruzioni prec", "instruções ant", "以前の指示", "이전 지시", "you are now dan", "content policy", "safety policies"
+        "instructions préc", "consignes préc", "инструкци", "之前的指", "忽略之前", "忽略以上", "忽略所有", "无视之前", "無視", "以上指令", "先前的指", "istruzioni prec", "instruções ant", "以前の指示", "이전 지시", "you are now dan", "content policy", "safety policies"
     ]
 );
 
@@ -31,7 +31,7 @@ matcher!(
 // What a tool or a person may override.
 matcher!(
     HARMLESS,
-    r"\b(?: overrides?\ (?:the\ )?(?:default|existing|system)\ (?:rules?|polic\w+|context|constraints?|messages?) | ignore\ (?:the\ )?(?:previous|earlier|prior)\ (?:context|messages?) | drop\ (?:the\ )?\w+\ constraints? | context )\b"
+    r"\b(?: overrides?\ (?:the\ )?(?:default|existing|system)\ (?:system\ )?(?:rules?|polic\w+|context|constraints?|messages?|prompts?) | ignore\ (?:the\ )?(?:previous|earlier|prior)\ (?:context|messages?) | drop\ (?:the\ )?\w+\ constraints? | context )\b"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
@@ -44,7 +44,8 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
             continue;
         }
         // Code and quotations show the sentence to a reader.
-        if passage.is_code
+        if passage.place(&range).describes()
+            || passage.is_code
             || passage.is_inline_code(&range)
             || passage.is_quoted(&range)
             || passage.is_described(&range)

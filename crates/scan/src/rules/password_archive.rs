@@ -21,19 +21,21 @@ matcher!(
     r"(?: \b(?: extract\w* | unzip\w* | unpack\w* | decompress\w* | open(?:ing)?\ (?:the|it) | unarchiv\w* | entpack\w* | extrai\w* | extrae\w*
           | décompress\w* | extrahier\w* | uitpakken | wypakuj\w* | rozpakuj\w* | descomprim\w* | descompact\w* | çıkar\w* | giải\ nén | ekstrak\w* )\b
         | распак\w* | извлек\w* | 解压 | 解壓 | 解凍 | 展開 | 압축 )
-      .{0,120}?
-      (?: pass(?:word|phrase|code)? | passwor[dt] | passwort | mot\ de\ passe | contrase(?:ñ|n)a | парол\w* | 密码 | 密碼 | パスワード | 비밀번호 | senha | has[łl]\w* | şifre\w* | wachtwoord | mật\ khẩu | kata\ sandi | lösenord | adgangskode )
+      .*?
+      (?: (?: passwor[dt] | pass(?:phrase|code) | (?:using|with|the|[(（:])\s?pass | mot\ de\ passe | contrase(?:ñ|n)a | senha | has[łl]o | şifre | wachtwoord
+          | mật\ khẩu | kata\ sandi | lösenord | adgangskode )\b | парол\w* | 密码 | 密碼 | パスワード | 비밀번호 )
       \s*(?:\w{1,6}\s+)?(?: [:=：] | is\b | ist\b | es\b | est\b | of\b )? \s* [`\x22'“*(«「]{0,3} [A-Za-z0-9]"
 );
 matcher!(
     AFTER,
-    r"\b(?: pass(?:word|code|phrase)? | passwort | contrase(?:ñ|n)a | mot\ de\ passe | senha | парол\w* | 密码 | 密碼 | パスワード | 비밀번호 )
+    r"(?: \b(?: passwor[dt] | passcode | passphrase | contrase(?:ñ|n)a | mot\ de\ passe | senha | [(（]\s*pass | (?:using|with)\ pass )\b
+        | [(（]\s*pass\b | парол\w* | 密码 | 密碼 | パスワード | 비밀번호 )
       \s* (?: (?:for|of|to\ (?:open|extract|unzip))\ the\ (?:archive|zip|rar|7z|file|download) \w* | \(?(?:zip|archive|extraction|rar|7z)\)? )? \s*
       [:=：] \s* [`\x22'“*]{0,3} [A-Za-z0-9!@\#$%_-]{3,}"
 );
 matcher!(
     ARCHIVE,
-    r"\b(?: zip | \.zip | rar | 7z | 7-zip | archiv\w* | tar\.gz | tarball | \.tgz | \.rar | \.7z | архив\w* | archivo | dmg )\b | 压缩 | 圧縮 | 압축"
+    r"\b(?: zip | unzip\w* | \.zip | rar | 7z | 7-zip | archiv\w* | tar\.gz | tarball | \.tgz | \.rar | \.7z | архив\w* | archivo | dmg )\b | 压缩 | 圧縮 | 압축"
 );
 matcher!(
     UNPACK,
@@ -41,13 +43,13 @@ matcher!(
 );
 matcher!(
     COMMAND,
-    r"(?: \bunzip \s+ (?:-\w+\s+)* -\w*P \s* [\x22']?[A-Za-z0-9] )
-      | (?: \b7z(?:a|z|r)?(?:\.exe)? \s+ [xe] \b [^|;\n]{0,120}? \s-p[\x22']?[A-Za-z0-9] )
-      | (?: \bunrar \s+ [xe] \b [^|;\n]{0,120}? \s-p[\x22']?[A-Za-z0-9] )
-      | (?: \bbsdtar \b [^|;\n]{0,80} --passphrase )
-      | (?: \bextractall \s*\( [^)]{0,120} pwd \s*=\s* b?[\x22'] [A-Za-z0-9] )
+    r"(?: \bunzip \s+ (?:-\w+\s+)* -(?-i:\w*P) \s* [\x22']?[A-Za-z0-9] )
+      | (?: \b7z(?:a|z|r)?(?:\.exe)? \s+ [xe] \b [^|;\n]*? \s-p[\x22']?[A-Za-z0-9] )
+      | (?: \bunrar \s+ [xe] \b [^|;\n]*? \s-p[\x22']?[A-Za-z0-9] )
+      | (?: \bbsdtar \b [^|;\n]* --passphrase )
+      | (?: \bextractall \s*\( [^)]* pwd \s*=\s* b?[\x22'] [A-Za-z0-9] )
       | (?: \bsetpassword \s*\( \s* b?[\x22'] )
-      | (?: \bExpand-7Zip \b [^|;\n]{0,120} -Password )"
+      | (?: \bExpand-7Zip \b [^|;\n]* -Password )"
 );
 /// Values that stand for another, and kinds of passwords that belong to documents and databases.
 const NOT_MEANT: &[&str] = &["your", "<", "{", "$", "xxx", "%"];
@@ -58,7 +60,13 @@ matcher!(
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     let text = passage.text;
-    if let Some(range) = COMMAND.find(&passage.plain().text) {
+    if let Some(range) = COMMAND.find(text).filter(|_| passage.is_code) {
+        let value = &text[crate::passage::floor(text, range.end.saturating_sub(1))..];
+        if !is_placeholder(value) {
+            out.passage(passage, range, "unpacks an archive with a password");
+            return;
+        }
+    } else if let Some(range) = COMMAND.find(&passage.plain().text) {
         let value = &passage.plain().text[range.end.saturating_sub(1)..];
         if !is_placeholder(value) {
             out.plain(passage, range, "unpacks an archive with a password");

@@ -16,7 +16,7 @@ rule!(
 
 matcher!(
     SWITCHES,
-    r"(?: --dangerously-skip-permissions | --dangerously-bypass-approvals-and-sandbox | \bbypassPermissions\b | \b(?:gemini|codex|qwen|crush|copilot|cursor-agent)\b[^|;\n]{0,80}\s--yolo\b | \bdanger-full-access\b | --allow-all-tools\b | --trust-all-tools\b
+    r"(?: --dangerously-skip-permissions | --dangerously-bypass-approvals-and-sandbox | \bbypassPermissions\b | \b(?:gemini|codex|qwen|crush|copilot|cursor-agent)\b[^|;\n]*\s--yolo\b | \bdanger-full-access\b | --allow-all-tools\b | --trust-all-tools\b
       | \bapproval_policy\s*=\s*['\x22]never | skipDangerousModePermissionPrompt['\x22]?\s*:\s*true )"
 );
 

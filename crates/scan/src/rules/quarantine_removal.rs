@@ -16,8 +16,8 @@ rule!(
 
 matcher!(
     COMMANDS,
-    r"(?: \bxattr \s+ (?:-\w+\s+)*-\w*[cd]\w* \b [^|;\n]{0,40} (?:com\.apple\.quarantine)? ) | (?: \bspctl \s+ --(?:master|global)-disable ) | (?: \bUnblock-File\b )
-      | (?: \bSet-MpPreference \b [^|;\n]{0,120} -Disable\w+ ) | (?: \bAdd-MpPreference \b [^|;\n]{0,120} -Exclusion\w+ ) | (?: \bcsrutil \s+ disable ) | (?: \bsetenforce \s+ 0\b )"
+    r"(?: \bxattr \s+ (?:-\w+\s+)*-\w*[cd]\w* \b [^|;\n]* (?:com\.apple\.quarantine)? ) | (?: \bspctl \s+ --(?:master|global)-disable ) | (?: \bUnblock-File\b )
+      | (?: \bSet-MpPreference \b [^|;\n]* -Disable\w+ ) | (?: \bAdd-MpPreference \b [^|;\n]* -Exclusion\w+ ) | (?: \bcsrutil \s+ disable ) | (?: \bsetenforce \s+ 0\b )"
 );
 matcher!(
     OTHER,
@@ -26,7 +26,10 @@ matcher!(
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     let text = &passage.plain().text;
-    if let Some(range) = COMMANDS.find(text).filter(|_| !OTHER.is_match(text)) {
+    if let Some(range) = COMMANDS
+        .find(text)
+        .filter(|_| !OTHER.is_match(text) && !text.contains("$false"))
+    {
         out.plain(
             passage,
             range,

@@ -20,7 +20,7 @@ matcher!(
 );
 matcher!(
     WRITES,
-    r"(?: \b(?:ssh-keygen|ssh-add|ssh-copy-id|chmod|chown|touch|mkdir|stat|ssh-agent|ls|test|rm) \b | \[\s+-[fedsr]\s | >\s*[~/\x22'$] [^\n]{0,40}$ )"
+    r"(?: \b(?:ssh-keygen|ssh-add|ssh-copy-id|chmod|chown|touch|mkdir|stat|ssh-agent|ls|test|rm) \b | \[\s+-[fedsr]\s | >\s*[~/\x22'$] [^\n]*$ )"
 );
 matcher!(
     CODE,

@@ -23,7 +23,7 @@ matcher!(
 );
 matcher!(
     METADATA,
-    r"(?: 169\.254\.169\.254/latest/meta-data/iam/security-credentials | metadata\.google\.internal/computeMetadata/v1/instance/service-accounts/[^\s]{0,40}token )"
+    r"(?: 169\.254\.169\.254/latest/meta-data/iam/security-credentials | metadata\.google\.internal/computeMetadata/v1/instance/service-accounts/[^\s]*token )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

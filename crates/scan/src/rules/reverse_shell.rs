@@ -18,26 +18,26 @@ rule!(
 
 matcher!(
     LINE,
-    r"(?: \b(?:ba|z|k|da)?sh \s+ -i \b [^\n]{0,60} /dev/(?:tcp|udp)/ )
-      | (?: /dev/(?:tcp|udp)/ [^\n]{0,120} (?: 0>&1 | 0<&1 | <&\s?1 | \b(?:ba|z|da)?sh\s+(?:-i|<&|0<) ) )
-      | (?: \b(?:ba|z|da)?sh \b [^\n]{0,20} (?:<|>|&>|>&)\s* /dev/(?:tcp|udp)/ [^\n]{0,60}\d [^\n]{0,12} (?:0>&1|2>&1|<&) )
-      | (?: \bexec \s+ \d+<>\s*/dev/(?:tcp|udp)/ [^\n]{0,200} (?: \b(?:ba|z|da)?sh\b | while\s+read [^\n]{0,80} (?:eval|\$\w+\s+2>&1|\$line) ) )
-      | (?: \b(?:nc|ncat|netcat|nc\.exe|nc\.traditional) \b [^|;\n]{0,100} \s(?:-[a-z]*[ec]\b|--exec|--sh-exec) \s* [\x22']?\S{0,20}\b(?:sh|bash|zsh|cmd|cmd\.exe|powershell|powershell\.exe)\b )
-      | (?: \bmk(?:fifo|nod) \b [^\n]{0,200} \b(?:ba|z|da)?sh \b [^\n]{0,160} \b(?:nc|ncat|netcat|telnet|openssl|socat)\b )
-      | (?: \btelnet \b [^|\n]{0,60} \| \s* (?:/bin/)?(?:ba|z|da)?sh \s* \| \s* telnet )
-      | (?: \b(?:nc|ncat|netcat) \b [^|\n]{0,60} \| \s* (?:/bin/)?(?:ba|z|da)?sh \s* \| \s* (?:nc|ncat|netcat) )
-      | (?: \bsocat \b [^\n]{0,160} \bexec:\s*[\x22']?\S{0,16}\b(?:ba|z|da)?sh\b )
-      | (?: \bsocat \b [^\n]{0,160} \bexec:\S*(?:cmd|powershell) )
-      | (?: /inet/(?:tcp|udp)/ [^\n]{0,200} (?: getline | system\( | \| ) )
-      | (?: \bphp \b [^\n]{0,40} fsockopen [^\n]{0,160} (?:exec|shell_exec|system|passthru|popen|proc_open) )
-      | (?: \bTCPSocket\.(?:new|open) [^\n]{0,200} (?: exec | popen | spawn | \$stdin\.reopen ) )
-      | (?: \bsocket\.tcp\(\) [^\n]{0,200} (?: os\.execute | io\.popen ) )
-      | (?: \buse\s+Socket \b [^\n]{0,400} exec [^\n]{0,30} (?:/bin/)?(?:ba|z|da)?sh )
-      | (?: \bIO::Socket::INET [^\n]{0,300} (?: exec | system | ->fdopen | \x60 ) )
-      | (?: \bTCPClient\s*\( [^\n]{0,600} \b(?:iex|invoke-expression)\b )
-      | (?: \b(?:net\.(?:Socket|connect|createConnection)|createConnection) [^\n]{0,300} (?: /bin/(?:ba|z|da)?sh | cmd\.exe ) )
-      | (?: (?: /bin/(?:ba|z|da)?sh | cmd\.exe ) [^\n]{0,300} \b net\.(?:Socket|connect|createConnection) )
-      | (?: \bztcp \b [^\n]{0,200} (?:>&|<&)\$?\{?REPLY )"
+    r"(?: \b(?:ba|z|k|da)?sh \s+ -i \b [^\n]* /dev/(?:tcp|udp)/ )
+      | (?: /dev/(?:tcp|udp)/ [^\n]* (?: 0>&1 | 0<&1 | <&\s?1 | \b(?:ba|z|da)?sh\s+(?:-i|<&|0<) ) )
+      | (?: \b(?:ba|z|da)?sh \b [^\n]{0,20} (?:<|>|&>|>&)\s* /dev/(?:tcp|udp)/ [^\n]*\d [^\n]{0,12} (?:0>&1|2>&1|<&) )
+      | (?: \bexec \s+ \d+<>\s*/dev/(?:tcp|udp)/ [^\n]* (?: \b(?:ba|z|da)?sh\b | while\s+read [^\n]* (?:eval|\$\w+\s+2>&1|\$line) ) )
+      | (?: \b(?:nc|ncat|netcat|nc\.exe|nc\.traditional) \b [^|;\n]* \s(?:-[a-z]*[ec]\b|--exec|--sh-exec) \s* [\x22']?\S{0,20}\b(?:sh|bash|zsh|cmd|cmd\.exe|powershell|powershell\.exe)\b )
+      | (?: \bmk(?:fifo|nod) \b [^\n]* \b(?:ba|z|da)?sh \b [^\n]* \b(?:nc|ncat|netcat|telnet|openssl|socat)\b )
+      | (?: \btelnet \b [^|\n]* \| \s* (?:/bin/)?(?:ba|z|da)?sh \s* \| \s* telnet )
+      | (?: \b(?:nc|ncat|netcat) \b [^|\n]* \| \s* (?:/bin/)?(?:ba|z|da)?sh \s* \| \s* (?:nc|ncat|netcat) )
+      | (?: \bsocat \b [^\n]* \bexec:\s*[\x22']?\S{0,16}\b(?:ba|z|da)?sh\b )
+      | (?: \bsocat \b [^\n]* \bexec:\S*(?:cmd|powershell) )
+      | (?: /inet/(?:tcp|udp)/ [^\n]* (?: getline | system\( | \| ) )
+      | (?: \bphp \b [^\n]* fsockopen [^\n]* (?:exec|shell_exec|system|passthru|popen|proc_open) )
+      | (?: \bTCPSocket\.(?:new|open) [^\n]* (?: exec | popen | spawn | \$stdin\.reopen ) )
+      | (?: \bsocket\.tcp\(\) [^\n]* (?: os\.execute | io\.popen ) )
+      | (?: \buse\s+Socket \b [^\n]* exec [^\n]{0,30} (?:/bin/)?(?:ba|z|da)?sh )
+      | (?: \bIO::Socket::INET [^\n]* (?: exec | system | ->fdopen | \x60 ) )
+      | (?: \bTCPClient\s*\( [^\n]* \b(?:iex|invoke-expression)\b )
+      | (?: \b(?:net\.(?:Socket|connect|createConnection)|createConnection) [^\n]* (?: /bin/(?:ba|z|da)?sh | cmd\.exe ) )
+      | (?: (?: /bin/(?:ba|z|da)?sh | cmd\.exe ) [^\n]* \b net\.(?:Socket|connect|createConnection) )
+      | (?: \bztcp \b [^\n]* (?:>&|<&)\$?\{?REPLY )"
 );
 matcher!(CONNECT, r"\.\s*connect\s*\(|create_connection\s*\(");
 matcher!(

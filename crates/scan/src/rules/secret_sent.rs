@@ -27,21 +27,21 @@ matcher!(
 );
 matcher!(
     UPLOADS,
-    r"(?: \b(?:curl|xh|https?) \b .{0,300} (?: (?:-d|--data|--data-binary|--data-raw|--data-urlencode|-F|--form|-T|--upload-file|--json)(?:\s|=|@) ) )
-      | (?: \bwget \b .{0,300} --(?:post-data|post-file|body-data|body-file) )
-      | (?: \b(?:nc|ncat|netcat) \b .{0,100} < )
-      | (?: \b(?:requests|httpx|session)\.(?:post|put)\s*\( ) | (?: \burlopen\s*\( .{0,200} data\s*= ) | (?: \b(?:fetch|axios\.post|axios\.put|got\.post)\s*\( )
-      | (?: \b(?:irm|iwr|invoke-restmethod|invoke-webrequest) \b .{0,300} -(?:body|infile|form)\b )"
+    r"(?: \b(?:curl|xh|https?) \b .* (?: (?:-d|--data|--data-binary|--data-raw|--data-urlencode|-F|--form|-T|--upload-file|--json)(?:\s|=|@) ) )
+      | (?: \bwget \b .* --(?:post-data|post-file|body-data|body-file) )
+      | (?: \b(?:nc|ncat|netcat) \b .* < )
+      | (?: \b(?:requests|httpx|session)\.(?:post|put)\s*\( ) | (?: \burlopen\s*\( .* data\s*= ) | (?: \b(?:fetch|axios\.post|axios\.put|got\.post)\s*\( )
+      | (?: \b(?:irm|iwr|invoke-restmethod|invoke-webrequest) \b .* -(?:body|infile|form)\b )"
 );
 matcher!(
     NAMED,
     r"[\$\{(\x22'] (?: env: | ENV\[.? | process\.env\. | os\.environ\[.? )? (ANTHROPIC|CLAUDE|OPENAI|AWS|GITHUB|GH|GITLAB|GOOGLE|GEMINI|SLACK|STRIPE|HF|HUGGINGFACE|NPM|CLOUDFLARE|AZURE|DISCORD|TELEGRAM|OPENROUTER|SSH|VERCEL|SUPABASE|DATABASE)
       _(?:\w{0,24}_)? (?:API_KEY|TOKEN|SECRET|SECRET_KEY|ACCESS_KEY|SECRET_ACCESS_KEY|KEY|PASSWORD|URL) \b"
 );
-matcher!(IN_ADDRESS, r"://[^\s'\x22]{1,200}[?&/=:](?:\$|\x60)");
+matcher!(IN_ADDRESS, r"://[^\s'\x22]+[?&/=:](?:\$|\x60)");
 matcher!(
     HEADER,
-    r"(?: -H | --header | -u | --user | headers | Authorization | Bearer | x-api-key | auth= )"
+    r"(?: (?:^|\s)(?:-H|-u)\b | --header | --user | headers | Authorization | Bearer | x-api-key | auth= )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
@@ -123,20 +123,24 @@ matcher!(
     r"(?: open\s*\( | readFile\w*\s*\( | read_text | read_bytes | readlines | Get-Content )"
 );
 
-/// Returns `true` if an offset is in the body of a request, not in an option such as `--netrc-file`.
+/// Returns `true` if the file at an offset is the body of a request: `-d @FILE`, `-T FILE`, `< FILE`. In
+/// other texts it is only named.
 fn is_body(text: &str, at: usize) -> bool {
     let before = &text[..at];
-    let last = before.rfind(" -").map_or(before, |start| &before[start..]);
-    [
-        "-d", "--data", "-F", "--form", "-T", "--upload", "--post", "--body", "--json", "-infile",
-        "-body",
-    ]
-    .iter()
-    .any(|option| {
-        last.trim_start()
-            .to_ascii_lowercase()
-            .starts_with(&option.to_ascii_lowercase())
-    }) || before.trim_end().ends_with('<')
+    let word = before
+        .rfind(char::is_whitespace)
+        .map_or(before, |start| &before[start..]);
+    let option = before[..before.len() - word.len()].trim_end();
+    word.contains('@')
+        || word.contains("--post-file=")
+        || word.contains("--upload-file=")
+        || before
+            .trim_end_matches(['~', '/', '"', '\'', '$', '{', '}'])
+            .trim_end()
+            .ends_with('<')
+        || [" -T", "--upload-file", "-InFile", "--post-file"]
+            .iter()
+            .any(|name| option.ends_with(name))
 }
 
 /// Returns `true` if all addresses are examples, of which there is at least one.

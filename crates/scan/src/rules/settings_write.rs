@@ -20,9 +20,9 @@ const FILE: &str = r"(?: \.claude/settings(?:\.local)?\.json | [~/]\.claude\.jso
 
 static WRITES: std::sync::LazyLock<crate::matching::Matcher> = std::sync::LazyLock::new(|| {
     crate::matching::Matcher::new(&format!(
-        r"(?x)(?: (?:^|[^-=<&\d])>{{1,2}} \s* [\x22']?[^\s|;&<]{{0,80}}? {FILE} ) | (?: \btee \s+ (?:-a\s+)? [\x22']?[^\s|;]{{0,80}}? {FILE} ) | (?: \bsed \s+ (?:-\w+\s+)*-\w*i [^\n]{{0,160}}? {FILE} )
-          | (?: \b(?:appendFile\w*|writeFile\w*|Add-Content|Set-Content|Out-File) \b [^\n]{{0,120}}? {FILE} ) | (?: \bopen\s*\( [^\n]{{0,120}}? {FILE} ['\x22]\)?\s*,\s*['\x22][wa] ) | (?: {FILE} [^\n]{{0,20}} \.write_text\( )
-          | (?: \b(?:cp|mv|ln\s+-s\w*) \s+ [^|;\n]{{1,120}}? \s+ [\x22']?[^\s|;]{{0,80}}? {FILE} [\x22']?\s*(?:$|[;&|\n]) )"
+        r"(?x)(?: (?:^|[\s'\x22)\]\d])>{{1,2}} \s* [\x22']?[^\s|;&<]*? {FILE} ) | (?: \btee \s+ (?:-a\s+)? [\x22']?[^\s|;]*? {FILE} ) | (?: \bsed \s+ (?:-\w+\s+)*-\w*i [^\n]*? {FILE} )
+          | (?: \b(?:appendFile\w*|writeFile\w*|Add-Content|Set-Content|Out-File) \b [^\n]*? {FILE} ) | (?: \bopen\s*\( [^\n]*? {FILE} ['\x22]\)?\s*,\s*['\x22][wa] ) | (?: {FILE} [^\n]{{0,20}} \.write_text\( )
+          | (?: \b(?:cp|mv|ln\s+-s\w*) \s+ [^|;\n]+? \s+ [\x22']?[^\s|;]*? {FILE} [\x22']?\s*(?:$|[;&|\n]) )"
     ))
 });
 matcher!(BACKUP, r"\.(?:bak|backup|orig|old)\b");
@@ -30,8 +30,10 @@ matcher!(BACKUP, r"\.(?:bak|backup|orig|old)\b");
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     let text = &passage.plain().text;
     if let Some(range) = WRITES.find(text) {
+        // Files of a skill that have such names.
+        let is_own = text[range.clone()].contains("/skills/");
         let end = &text[range.end..];
-        if BACKUP.is_match(&end[..crate::passage::floor(end, 12)]) {
+        if is_own || BACKUP.is_match(&end[..crate::passage::floor(end, 12)]) {
             return;
         }
         out.plain(

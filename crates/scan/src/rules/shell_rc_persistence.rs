@@ -14,9 +14,9 @@ rule!(
 
 matcher!(
     WRITES,
-    r"(?: >{1,2} \s* [\x22']?[^\s|;&<]{0,60} (?: \.bashrc | \.zshrc | \.profile | \.bash_profile | \.zprofile | \.zshenv | config\.fish | /etc/profile\S* | \$PROFILE ) )
-      | (?: \btee \s+ -a \s+ [\x22']?[^\s|;]{0,60} (?: \.bashrc | \.zshrc | \.profile | \.bash_profile | \.zprofile | \.zshenv | config\.fish | /etc/profile\S* ) )
-      | (?: \bAdd-Content \b [^|;\n]{0,40} \$PROFILE )"
+    r"(?: >{1,2} \s* [\x22']?[^\s|;&<]* (?: \.bashrc | \.zshrc | \.profile | \.bash_profile | \.zprofile | \.zshenv | config\.fish | /etc/profile\S* | \$PROFILE ) )
+      | (?: \btee \s+ -a \s+ [\x22']?[^\s|;]* (?: \.bashrc | \.zshrc | \.profile | \.bash_profile | \.zprofile | \.zshenv | config\.fish | /etc/profile\S* ) )
+      | (?: \bAdd-Content \b [^|;\n]* \$PROFILE )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {

@@ -14,18 +14,27 @@ rule!(
 
 matcher!(
     WRITES,
-    r"(?: >{1,2} \s* [\x22']?[^\s|;&]{0,80} authorized_keys ) | (?: \btee \b [^|;\n]{0,100} authorized_keys ) | (?: \b(?:cp|mv|install|curl|wget|dd) \b [^|;\n]{0,200} authorized_keys \b )
-      | (?: \bsed \s+ (?:-\w+\s+)*-\w*i [^\n]{0,160} authorized_keys )
-      | (?: \b(?:open|appendFile\w*|writeFile\w*|write_text|Add-Content|Set-Content|Out-File) \b [^\n]{0,120} authorized_keys [^\n]{0,40} )"
+    r"(?: >{1,2} \s* [\x22']?[^\s|;&]* authorized_keys ) | (?: \btee \b [^|;\n]* authorized_keys ) | (?: \b(?:cp|mv|install|curl|wget|dd) \b [^|;\n]* authorized_keys \b )
+      | (?: \bsed \s+ (?:-\w+\s+)*-\w*i [^\n]* authorized_keys )
+      | (?: \b(?:(?:open|appendFile\w*|writeFile\w*)\s*\(|Add-Content\b|Set-Content\b|Out-File\b) [^\n]* authorized_keys [^\n]* )"
 );
 matcher!(
     READS,
-    r"(?: ,\s*['\x22]r[bt]?['\x22] | \bcp \b [^|;\n]{0,100} authorized_keys \s+ \S | \bopen\s*\([^,)\n]{0,160}authorized_keys['\x22]\s*\) )"
+    r"(?: ,\s*['\x22]r[bt]?['\x22] | \bcp \b [^|;\n]* authorized_keys \s+ \S | \bopen\s*\([^,)\n]*authorized_keys['\x22]\s*\) )"
+);
+
+// Keys that stand for another, keys that are removed, and keys for another machine.
+matcher!(
+    OTHERS,
+    r"(?: ssh-\w+\s+AAAA\w{0,8}(?:\.\.\.|…) | \bYOUR_ | \byour[_-] | <[\w\ -]+> | /d['\x22] | \bssh\s+(?:-\S+\s+(?:\S+\s+)?)*[\w.$<>{}-]+@ )"
 );
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     let text = &passage.plain().text;
-    if let Some(range) = WRITES.find(text).filter(|_| !READS.is_match(text)) {
+    if let Some(range) = WRITES
+        .find(text)
+        .filter(|_| !READS.is_match(text) && !OTHERS.is_match(text))
+    {
         out.plain(passage, range, "adds a key to `authorized_keys`");
     }
 }

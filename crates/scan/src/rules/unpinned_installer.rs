@@ -14,7 +14,7 @@ rule!(
 
 matcher!(
     NODE,
-    r"\b(?: npx\s+(?:-y|--yes) | pnpm\s+dlx | yarn\s+dlx | bunx(?:\s+-y)? )\s+ (?:--\S+\s+)* (?:-p\s+\S+\s+)? ([@\w][\w./@-]{1,100})"
+    r"\b(?: npx\s+(?:-y|--yes) | pnpm\s+dlx | yarn\s+dlx | bunx(?:\s+-y)? )\s+ (?:--\S+\s+)* (?:-p\s+\S+\s+)? ([@\w][\w./@-]+)"
 );
 matcher!(
     PYTHON,
