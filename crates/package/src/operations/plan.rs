@@ -325,6 +325,19 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
             entries.remove(name);
         }
     }
+    if let Some(fork) = &plan.forked {
+        session.keep(&fork.base)?;
+        entries.insert(fork.name.clone(), fork.entry.clone());
+        let records = lock
+            .extra
+            .entry("fork")
+            .or_insert_with(|| toml::Value::Array(Vec::new()));
+        if let toml::Value::Array(records) = records {
+            let name = fork.record.get("name");
+            records.retain(|record| record.get("name") != name);
+            records.push(toml::Value::Table(fork.record.clone()));
+        }
+    }
     let is_changed =
         lock != current || plan.rewrite || (lock_text.is_none() && !lock.packages.is_empty());
     let new_text = if is_changed {

@@ -6,9 +6,12 @@ use std::process::ExitCode;
 
 mod archive;
 mod git;
+mod index;
+mod operations;
 mod project;
 mod shop;
 mod support;
+mod web;
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -16,5 +19,14 @@ fn main() -> ExitCode {
         let args: Vec<String> = args.collect();
         return project::child(&args);
     }
-    prowess_test::harness::run([archive::tests(), git::tests(), project::tests()].concat())
+    prowess_test::harness::run(
+        [
+            archive::tests(),
+            git::tests(),
+            index::tests(),
+            operations::tests(),
+            project::tests(),
+        ]
+        .concat(),
+    )
 }
