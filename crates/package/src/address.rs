@@ -353,9 +353,7 @@ pub fn shown(text: &str) -> String {
             // A password may contain a slash that was not escaped.
             match (authority.rsplit_once('@'), rest.rsplit_once('@')) {
                 (Some((user, _)), _) if is_user(user) && scheme.ends_with("ssh") => text.to_owned(),
-                (Some(_), Some((_, after))) | (None, Some((_, after)))
-                    if authority.contains(['@', ':']) =>
-                {
+                (Some(_) | None, Some((_, after))) if authority.contains(['@', ':']) => {
                     format!("{scheme}://…@{after}")
                 }
                 _ => text.to_owned(),

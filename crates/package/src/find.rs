@@ -605,9 +605,10 @@ impl SourceTree {
             .collect(folder, folder, "", 0, &mut files)
             .and_then(|()| {
                 let sizes = files.values().map(|file: &FoundFile| file.size);
-                match sizes.fold(0, u64::saturating_add) > MAX_SKILL_BYTES {
-                    true => Err(PackageProblem::TooLarge),
-                    false => Ok(()),
+                if sizes.fold(0, u64::saturating_add) > MAX_SKILL_BYTES {
+                    Err(PackageProblem::TooLarge)
+                } else {
+                    Ok(())
                 }
             })
             .err();

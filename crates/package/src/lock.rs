@@ -455,7 +455,7 @@ fn read_package(mut table: Table) -> Result<LockedPackage, LockError> {
             }
             package.files.reserve_exact(files.len());
             for file in files {
-                let file = read_file(file).map_err(|what| fault(what))?;
+                let file = read_file(file).map_err(&fault)?;
                 package.files.push(file);
             }
         }
@@ -1221,7 +1221,7 @@ mod tests {
         fn any_package()(name in "[a-zA-Zé][a-z0-9é\"' -]{0,8}[a-z]", version in proptest::option::of("[ -~]{0,9}"), extra in any_extra(), files in proptest::collection::btree_map("[a-z]", any_file(), 0..4)) -> LockedPackage {
             let mut files: Vec<LockedFile> = files.into_iter().map(|(path, file)| LockedFile { path: format!("{path}/{}", file.path), ..file }).collect();
             sort_files(&mut files);
-            LockedPackage { version, extra, files, ..package(&name) }
+            LockedPackage { version, files, extra, ..package(&name) }
         }
     }
 

@@ -139,9 +139,8 @@ pub fn remove_package(text: &str, name: &str) -> Result<String, ManifestEditErro
             let before = text.get(..key.start).unwrap_or_default();
             // One comma goes with the entry.
             let rest = after.trim_start();
-            let span = if rest.starts_with(',') {
-                let blanks = rest[1..].len() - rest[1..].trim_start().len();
-                key.start..text.len() - rest.len() + 1 + blanks
+            let span = if let Some(next) = rest.strip_prefix(',') {
+                key.start..text.len() - next.trim_start().len()
             } else if let Some(comma) = before.trim_end().strip_suffix(',') {
                 comma.len()..value.end
             } else {
@@ -206,9 +205,10 @@ pub fn entry_value(source: &PackageSource, skill: Option<&str>, shorthand: &str)
 }
 
 fn long_git(git: &GitSource, keys: &mut Vec<(&str, String)>) {
-    let url = match git.url.starts_with("file:") {
-        true => format!("git+{}", git.url),
-        false => git.url.clone(),
+    let url = if git.url.starts_with("file:") {
+        format!("git+{}", git.url)
+    } else {
+        git.url.clone()
     };
     keys.push(("git", url));
     keys.extend(git.path.iter().map(|path| ("path", path.clone())));
@@ -319,7 +319,8 @@ fn removed_lines(text: &str, key: Option<Range<usize>>, item: &Item) -> Option<V
     match item {
         Item::Value(value) => {
             let start = line_start(text, key?.start);
-            Some(vec![start..line_end(text, value.span()?.end)])
+            let line = start..line_end(text, value.span()?.end);
+            Some(Vec::from([line]))
         }
         // `packages.NAME.git = …`: each key has its line.
         Item::Table(table) if table.is_dotted() => {
@@ -332,7 +333,8 @@ fn removed_lines(text: &str, key: Option<Range<usize>>, item: &Item) -> Option<V
         Item::Table(table) if !table.is_implicit() => {
             let header = table.span()?;
             let end = last_end(table).unwrap_or(header.end).max(header.end);
-            Some(vec![line_start(text, header.start)..line_end(text, end)])
+            let lines = line_start(text, header.start)..line_end(text, end);
+            Some(Vec::from([lines]))
         }
         _ => None,
     }
@@ -373,10 +375,8 @@ fn line_end(text: &str, at: usize) -> usize {
 
 fn inserted(text: &str, at: usize, line: &str, end: &str) -> String {
     let (before, after) = text.split_at(at);
-    let missing = match before.is_empty() || before.ends_with('\n') {
-        true => "",
-        false => end,
-    };
+    let is_new_line = before.is_empty() || before.ends_with('\n');
+    let missing = if is_new_line { "" } else { end };
     format!("{before}{missing}{line}{end}{after}")
 }
 

@@ -124,9 +124,10 @@ pub fn merge(base: &SkillFiles, mine: Option<&SkillFiles>, theirs: &SkillFiles) 
     if merged == *mine {
         return SkillMerge::Nothing;
     }
-    match is_own_body {
-        true => SkillMerge::Offer(merged),
-        false => SkillMerge::Replace(merged),
+    if is_own_body {
+        SkillMerge::Offer(merged)
+    } else {
+        SkillMerge::Replace(merged)
     }
 }
 

@@ -198,9 +198,10 @@ fn powers(summary: &TrustSummary) -> BTreeMap<(PowerKind, String), Option<String
     };
     let line = |line: usize| Some(format!("SKILL.md:{line}"));
     for grant in &summary.grants {
-        let kind = match grant.unrestricted {
-            true => PowerKind::UnrestrictedGrant,
-            false => PowerKind::Grant,
+        let kind = if grant.unrestricted {
+            PowerKind::UnrestrictedGrant
+        } else {
+            PowerKind::Grant
         };
         // An invalid entry allows nothing.
         if grant.fault.is_none() {
@@ -224,9 +225,10 @@ fn powers(summary: &TrustSummary) -> BTreeMap<(PowerKind, String), Option<String
     }
     for name in &summary.network {
         // A host has a dot, and the name of a program has none.
-        let kind = match name.contains('.') {
-            true => PowerKind::Host,
-            false => PowerKind::NetworkProgram,
+        let kind = if name.contains('.') {
+            PowerKind::Host
+        } else {
+            PowerKind::NetworkProgram
         };
         add(kind, name.clone(), None);
     }
@@ -372,7 +374,7 @@ mod tests {
                 Some(target) => symlink(Path::new(target), &file).unwrap(),
                 None => fs::write(&file, content).unwrap(),
             }
-            if path.ends_with(".exe") {
+            if path.starts_with("bin/") {
                 fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
             }
         }
@@ -383,10 +385,13 @@ mod tests {
         format!("---\nname: x\ndescription: Does a thing\n{keys}---\nDo the thing.\n{body}")
     }
 
+    /// The kind, the text, the files and the line.
+    type PowerRow<'r> = (PowerKind, String, &'r [(&'r str, &'r str)], &'r str);
+
     #[test]
     fn each_kind_of_power_is_shown_when_it_grows() {
         let old = summary(PLAIN, &[("notes.md", "a\n")]);
-        let table: &[(PowerKind, String, &[(&str, &str)], &str)] = &[
+        let table: &[PowerRow<'_>] = &[
             (
                 PowerKind::Grant,
                 with("allowed-tools: Bash(curl:*)\n", ""),
@@ -423,8 +428,8 @@ mod tests {
             (
                 PowerKind::Script,
                 PLAIN.to_owned(),
-                &[("tool.exe", "x\n")],
-                "tool.exe",
+                &[("bin/tool", "x\n")],
+                "bin/tool",
             ),
             (
                 PowerKind::Host,

@@ -542,12 +542,12 @@ fn page(
 
 /// Returns the first candidate that is old enough. `date` returns the newest date of a candidate in
 /// seconds since 1970; a candidate without a date is never old enough.
-pub fn old_enough<'c, E>(
-    candidates: &'c [ChosenRef],
+pub fn old_enough<E>(
+    candidates: &[ChosenRef],
     now: i64,
     minimum: Option<u64>,
     mut date: impl FnMut(&ChosenRef) -> Result<Option<i64>, E>,
-) -> Result<Result<&'c ChosenRef, ResolveError>, E> {
+) -> Result<Result<&ChosenRef, ResolveError>, E> {
     let mut youngest = None;
     for candidate in candidates {
         let Some(minimum) = minimum.filter(|minimum| *minimum > 0) else {
@@ -1304,7 +1304,7 @@ mod tests {
             Some(EntryDifference::Path)
         );
         let site = |package: &mut LockedPackage| {
-            package.source = LockedSource::Index("https://h.example".to_owned())
+            package.source = LockedSource::Index("https://h.example".to_owned());
         };
         assert_eq!(
             check("'https://h.example'", &|package| {

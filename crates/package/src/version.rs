@@ -46,7 +46,7 @@ pub fn ref_fault(name: &str) -> Option<RefFault> {
     let is_refused = |c: char| {
         c.is_control() || c == ' ' || matches!(c, '~' | '^' | ':' | '?' | '*' | '[' | '\\')
     };
-    let is_bad_part = |part: &str| part.starts_with('.') || part.ends_with(".lock");
+    let is_bad_part = |part: &str| part.starts_with('.') || part.strip_suffix(".lock").is_some();
     Some(match name {
         "" => RefFault::Empty,
         _ if name.len() > 1024 => RefFault::TooLong,
