@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
+use prowess_trust::ChangedPackage;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -97,16 +98,6 @@ pub struct InstallSettings {
     pub shorthand: Option<String>,
     /// `true` to accept tags only if their signature is checked.
     pub require_signed_tag: Option<bool>,
-}
-
-/// The reaction to a package that differs from the lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChangedPackage {
-    /// It is not loaded.
-    #[default]
-    Refuse,
-    /// It is read as untrusted text.
-    Text,
 }
 
 /// A registry.
