@@ -117,6 +117,11 @@ impl<'a> CommitFiles<'a> {
         })
     }
 
+    /// Returns the repository.
+    pub fn repository(&self) -> &'a GitRepository {
+        self.repository
+    }
+
     /// Returns the files, links and submodules.
     pub fn entries(&self) -> &[SourceEntry] {
         &self.entries

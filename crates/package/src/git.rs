@@ -751,7 +751,7 @@ fn disk_usage(folder: &Path, depth: usize) -> u64 {
     for entry in entries.flatten() {
         match entry.metadata() {
             Ok(facts) if facts.is_dir() && depth < 3 => {
-                total += disk_usage(&entry.path(), depth + 1)
+                total += disk_usage(&entry.path(), depth + 1);
             }
             Ok(facts) => total += facts.len(),
             Err(_) => {}
@@ -1035,7 +1035,7 @@ impl GitRepository {
     pub fn read_objects(
         &self,
         objects: &[&str],
-        each: &mut dyn FnMut(usize, Option<&ObjectHeader>, &mut dyn Read) -> io::Result<()>,
+        each: &mut EachObject<'_>,
     ) -> Result<(), GitError> {
         if let Some(bad) = objects.iter().find(|object| !is_object_id(object)) {
             return Err(GitError::Refused { text: shown(bad) });
@@ -1154,8 +1154,8 @@ impl ObjectSession {
         writeln!(self.input, "{object}").map_err(run)?;
         let mut found = None;
         let read = read_object(&mut self.output, object, 0, &mut |_, header, content| {
-            let is_small = |header: &&ObjectHeader| header.kind == "blob" && header.size <= most;
-            if header.filter(is_small).is_some() {
+            let is_small = |header: &ObjectHeader| header.kind == "blob" && header.size <= most;
+            if header.is_some_and(is_small) {
                 let mut bytes = Vec::new();
                 content.take(most).read_to_end(&mut bytes)?;
                 found = Some(bytes);
@@ -1235,6 +1235,10 @@ impl HistoryRepository<'_> {
     }
 }
 
+/// Receives the position, the header (`None` if the object is not there) and the content of an object.
+pub type EachObject<'a> =
+    dyn FnMut(usize, Option<&ObjectHeader>, &mut dyn Read) -> io::Result<()> + 'a;
+
 /// The header of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectHeader {
@@ -1263,7 +1267,7 @@ fn read_object(
     output: &mut BufReader<impl Read>,
     object: &str,
     position: usize,
-    each: &mut dyn FnMut(usize, Option<&ObjectHeader>, &mut dyn Read) -> io::Result<()>,
+    each: &mut EachObject<'_>,
 ) -> io::Result<()> {
     let unexpected = || io::Error::new(io::ErrorKind::InvalidData, "unexpected output");
     let mut line = Vec::new();
@@ -1428,7 +1432,7 @@ mod tests {
         assert!(matches!(of(refused), GitError::Protocol { .. }));
         match of("a\rb\nfatal: https://me:pw@host broke\n") {
             GitError::Failed { reason, .. } => {
-                assert_eq!(reason, "a; b; fatal: https://host broke")
+                assert_eq!(reason, "a; b; fatal: https://host broke");
             }
             other => panic!("{other:?}"),
         }

@@ -1,5 +1,5 @@
 //! Indexes of skills on web sites: `.well-known` in the versions 0.2.0 and 0.1.0, and that of
-//! OpenCode, which has the form of 0.1.0 in a folder of its own.
+//! `OpenCode`, which has the form of 0.1.0 in a folder of its own.
 
 use std::path::Path;
 
@@ -139,7 +139,7 @@ pub enum IndexError {
 pub enum IndexFormat {
     /// 0.2.0: an artifact with a digest for each skill.
     Artifacts,
-    /// 0.1.0 and OpenCode: a list of files for each skill, without digests.
+    /// 0.1.0 and `OpenCode`: a list of files for each skill, without digests.
     Files,
 }
 

@@ -629,11 +629,10 @@ impl ScopeSession {
         }
         match renameat_with(CWD, &new, CWD, path, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(()),
-            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
             Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(path).is_err() => {
                 return fs::rename(&new, path);
             }
-            Err(Errno::INVAL | Errno::NOSYS) => {}
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::INVAL | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
         match exchange(&new, path) {

@@ -599,7 +599,7 @@ mod tests {
         let keep = BTreeSet::from([one.digest.clone()]);
         let report = store.prune(|| Ok::<_, StoreError>(keep)).unwrap();
         assert_eq!(report.kept, 1);
-        assert_eq!(report.removed, [two.digest.clone()]);
+        assert_eq!(report.removed, std::slice::from_ref(&two.digest));
         assert_eq!(report.bytes, 4);
         assert!(store.has(&one.digest) && !store.has(&two.digest));
     }

@@ -140,7 +140,7 @@ fn read_entry(
         (Some(name), None) | (None, Some(name)) => name,
         (None, None) => short,
     };
-    let is_sparse = kind == b'S' || (header.as_gnu().is_some_and(|gnu| gnu.is_extended()));
+    let is_sparse = kind == b'S' || header.as_gnu().is_some_and(tar::GnuHeader::is_extended);
     if is_sparse {
         return Err(refused(&name, EntryFault::Sparse));
     }

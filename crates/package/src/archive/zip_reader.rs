@@ -263,7 +263,8 @@ fn read_entry(
     let is_unknown = is_streamed && crc == 0 && packed == 0 && unpacked == 0;
     let agrees = crc == entry.crc && packed == entry.packed && unpacked == entry.unpacked;
     // A streamed entry of 64 bits announces sizes that are all ones.
-    if !agrees && !is_unknown && !(is_streamed && packed32 == u32::MAX) {
+    let is_wide = is_streamed && packed32 == u32::MAX;
+    if !(agrees || is_unknown || is_wide) {
         return Err(disagree());
     }
     let length = usize::try_from(entry.packed).map_err(|_| DAMAGED)?;

@@ -69,10 +69,9 @@ pub fn list_source(
     let (found, commit) = match &source {
         PackageSource::Git(git) => {
             let (chosen, _) = fetcher.choose(git, source_name(&git.url), true)?;
-            let found =
-                fetcher.with_commit(&git.url, &chosen, request.all_paths, |_, found, _| {
-                    Ok(found.clone())
-                })?;
+            let found = fetcher.with_commit(&git.url, &chosen, request.all_paths, |_, found| {
+                Ok(found.clone())
+            })?;
             (found, Some(chosen.commit))
         }
         PackageSource::Archive { location, digest } => {
@@ -267,7 +266,7 @@ fn add_git(
     let git = &pinned_source(git, &chosen);
     let all_paths = request.all_paths || git.path.is_some() || !request.names.is_empty();
     if let Some(plugin) = &request.plugin {
-        let place = fetcher.with_commit(&git.url, &chosen, true, |_, found, _| {
+        let place = fetcher.with_commit(&git.url, &chosen, true, |_, found| {
             let one = found.plugins.iter().find(|one| one.name == *plugin);
             let one = one.ok_or_else(|| FindError::NotFound {
                 wanted: plugin.clone(),
@@ -291,7 +290,7 @@ fn add_git(
     }
     let mut added = Vec::new();
     let mut add = |chosen: &ChosenRef, is_held, names: &[String]| {
-        fetcher.with_commit(&git.url, chosen, all_paths, |files, found, repository| {
+        fetcher.with_commit(&git.url, chosen, all_paths, |files, found| {
             let request = AddRequest {
                 names: names.to_vec(),
                 ..request.clone()
@@ -306,8 +305,7 @@ fn add_git(
             };
             for package in packages {
                 let name = package_name(&request, &package.name)?;
-                let one =
-                    fetcher.git_package(&name, git, chosen, is_held, package, files, repository)?;
+                let one = fetcher.git_package(&name, git, chosen, is_held, package, files)?;
                 // By its name, if that is enough to find it again.
                 let by_name = found
                     .select(&package.name)

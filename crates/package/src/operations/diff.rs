@@ -18,7 +18,7 @@ const MAX_TEXT: u64 = 1024 * 1024;
 
 /// A file that differs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FileChange {
+pub struct PackageFileChange {
     /// The path in the package.
     pub path: String,
     /// The file before. `None` if it is new.
@@ -35,7 +35,7 @@ pub struct FileChange {
 pub fn diff_installed(
     context: &PackageContext,
     name: &str,
-) -> Result<Vec<FileChange>, PackageError> {
+) -> Result<Vec<PackageFileChange>, PackageError> {
     let texts = context.texts()?;
     let locked = texts
         .lock
@@ -56,7 +56,7 @@ pub fn diff_installed(
 }
 
 /// Compares the files of two folders.
-pub fn diff_folders(old: &Path, new: &Path) -> Result<Vec<FileChange>, PackageError> {
+pub fn diff_folders(old: &Path, new: &Path) -> Result<Vec<PackageFileChange>, PackageError> {
     let (before, after) = (locked_files(old)?, locked_files(new)?);
     Ok(compare(&before, &after, Some(old), Some(new)))
 }
@@ -66,7 +66,7 @@ fn compare(
     new: &[LockedFile],
     old_folder: Option<&Path>,
     new_folder: Option<&Path>,
-) -> Vec<FileChange> {
+) -> Vec<PackageFileChange> {
     let mut all: BTreeMap<&str, (Option<&LockedFile>, Option<&LockedFile>)> = BTreeMap::new();
     for file in old {
         all.entry(&file.path).or_default().0 = Some(file);
@@ -85,7 +85,7 @@ fn compare(
         let compared = before
             .zip(after)
             .map(|(before, after)| lines(path, &before, &after));
-        changes.push(FileChange {
+        changes.push(PackageFileChange {
             path: path.to_owned(),
             old: old.cloned(),
             new: new.cloned(),

@@ -22,7 +22,9 @@ use crate::resolve::{
     old_enough, version_of,
 };
 use crate::seen::SeenSources;
-use crate::source::{ArchiveLocation, GitSource, LockedSource, PackageSource, WantedRef};
+use crate::source::{
+    ArchiveLocation, GitSource, LockedSource, PackageSource, WantedRef, check_locked_allowed,
+};
 use crate::store::StagingFolder;
 use crate::tree::{PackageTree, TreeLimits, digest_of_bytes};
 
@@ -89,12 +91,11 @@ impl<'a> SourceFetcher<'a> {
 
     /// Returns a new path in the staging folder.
     fn place(&self) -> Result<PathBuf, PackageError> {
-        let staging = match self.staging.get() {
-            Some(staging) => staging,
-            None => {
-                let made = self.context.store.stage()?;
-                self.staging.get_or_init(|| made)
-            }
+        let staging = if let Some(staging) = self.staging.get() {
+            staging
+        } else {
+            let made = self.context.store.stage()?;
+            self.staging.get_or_init(|| made)
         };
         let number = self.number.get() + 1;
         self.number.set(number);
@@ -251,7 +252,7 @@ impl<'a> SourceFetcher<'a> {
         url: &str,
         chosen: &ChosenRef,
         all_paths: bool,
-        each: impl FnOnce(&CommitFiles<'_>, &FoundPackages, &GitRepository) -> Result<T, PackageError>,
+        each: impl FnOnce(&CommitFiles<'_>, &FoundPackages) -> Result<T, PackageError>,
     ) -> Result<T, PackageError> {
         let repository = self.fetch_commit(url, chosen)?;
         let files = CommitFiles::read(&repository, &chosen.commit)?;
@@ -260,7 +261,7 @@ impl<'a> SourceFetcher<'a> {
             all_paths,
         };
         let found = files.find(options)??;
-        each(&files, &found, &repository)
+        each(&files, &found)
     }
 
     /// Stages a skill of a commit.
@@ -272,9 +273,8 @@ impl<'a> SourceFetcher<'a> {
         is_held: bool,
         found: &FoundPackage,
         files: &CommitFiles<'_>,
-        repository: &GitRepository,
     ) -> Result<FetchedPackage, PackageError> {
-        let tree = self.stage(name, found, repository)?;
+        let tree = self.stage(name, found, files.repository())?;
         let declared = Declared::of(&tree.folder);
         if is_held && let WantedRef::Version(range) = &source.wanted {
             hold_against(range, declared.version.as_deref())?;
@@ -527,6 +527,11 @@ impl<'a> SourceFetcher<'a> {
 
     /// Fetches the bytes of a locked package again. They must be the locked ones.
     pub(super) fn refetch(&self, locked: &LockedPackage) -> Result<PackageTree, PackageError> {
+        for patterns in &self.settings.sources {
+            let path = locked.path.as_deref();
+            let shorthand = self.settings.shorthand();
+            check_locked_allowed(&locked.source, path, patterns, shorthand)?;
+        }
         let path = locked.path.as_deref().unwrap_or_default();
         let tree = match &locked.source {
             LockedSource::Git(url) => self.refetch_git(url, locked, path)?,
@@ -587,8 +592,8 @@ impl<'a> SourceFetcher<'a> {
             version: None,
             path: None,
         };
-        self.with_commit(url, &chosen, true, |_, found, repository| {
-            self.stage(&locked.name, found.select(path)?, repository)
+        self.with_commit(url, &chosen, true, |files, found| {
+            self.stage(&locked.name, found.select(path)?, files.repository())
         })
     }
 }

@@ -100,10 +100,7 @@ pub fn plan_unlink(
 }
 
 /// Plans to remove the links of packages in the folders of all agents.
-pub(super) fn plan_sweep(
-    context: &PackageContext,
-    names: &[&str],
-) -> Result<LinkPlan, PackageError> {
+pub(super) fn plan_sweep(context: &PackageContext, names: &[&str]) -> LinkPlan {
     let mut plan = LinkPlan::default();
     let mut seen = BTreeSet::new();
     for agent in LINK_AGENTS {
@@ -120,7 +117,7 @@ pub(super) fn plan_sweep(
             }
         }
     }
-    Ok(plan)
+    plan
 }
 
 /// Makes and removes links. What is not ours is never touched.

@@ -29,7 +29,7 @@ use std::time::Duration;
 use prowess_traits::Fetcher;
 
 pub use add::{AddRequest, SourceListing, list_source, plan_add};
-pub use diff::{FileChange, diff_folders, diff_installed};
+pub use diff::{PackageFileChange, diff_folders, diff_installed};
 pub use fork::{fork_base, forks, plan_fork};
 pub use link::{LinkChange, LinkPlan, apply_links, plan_links, plan_unlink};
 pub use outdated::{OutdatedPackage, outdated};
@@ -49,7 +49,7 @@ use crate::git::GitLimits;
 use crate::lock::LockFile;
 use crate::manifest::{self, InstallSettings, PackageManifest};
 use crate::mirrors::NamedMirrors;
-use crate::project::{PackageScope, ScopeKind, read_text, wait_for_commit};
+use crate::project::{PackageScope, ScopeKind, ScopeSession, read_text, wait_for_commit};
 use crate::source::SourceOrigin;
 use crate::store::PackageStore;
 
@@ -170,6 +170,10 @@ impl PackageContext {
         let mut lock_text = None;
         for _ in 0..MAX_READS {
             wait_for_commit(&self.scope, &self.state, MAX_WAIT);
+            if self.scope.state(&self.state).join("journal").exists() {
+                // Its writer is dead, or slow: then this waits.
+                ScopeSession::open(&self.scope, &self.state, &self.store, &self.faults)?;
+            }
             lock_text = read(&self.scope.lock)?;
             manifest_text = read(&self.scope.manifest)?;
             if read(&self.scope.lock)? == lock_text {

@@ -162,7 +162,8 @@ fn mode(kind: LockedKind) -> u32 {
     }
 }
 
-/// Writes a site with the indexes 0.2.0 and 0.1.0. The folder of 0.1.0 is also what OpenCode reads.
+/// Writes a site with the indexes 0.2.0 and 0.1.0. The folder of 0.1.0 is also what
+/// `OpenCode` reads.
 /// `skills` are names with folders. `sequence` is a number that rises with each version of the site.
 pub fn pack_site(
     skills: &[(String, PathBuf)],

@@ -307,15 +307,12 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
         if now != change.old.as_ref() && !is_done {
             return Err(modified().into());
         }
-        let entry = match &change.new {
-            Some(package) => {
-                lock.insert(package.clone());
-                wanted_entry(package, plan.vendor)
-            }
-            None => {
-                lock.remove(&change.name);
-                EntryState::Absent
-            }
+        let entry = if let Some(package) = &change.new {
+            lock.insert(package.clone());
+            wanted_entry(package, plan.vendor)
+        } else {
+            lock.remove(&change.name);
+            EntryState::Absent
         };
         entries.insert(change.name.clone(), entry);
     }
@@ -380,7 +377,7 @@ fn apply_agent_links(context: &PackageContext, plan: &PackagePlan) -> Result<(),
     });
     let removed: Vec<&str> = removed.map(|change| &*change.name).collect();
     if !removed.is_empty() {
-        apply_links(context, &plan_sweep(context, &removed)?)?;
+        apply_links(context, &plan_sweep(context, &removed))?;
     }
     let agents = wanted_agents(&plan.targets);
     if !agents.is_empty() {

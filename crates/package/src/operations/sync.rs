@@ -139,7 +139,7 @@ pub(super) fn resolve_entry(
     match &source {
         PackageSource::Git(git) => {
             let (chosen, is_held) = fetcher.choose(git, entry.skill_name(), false)?;
-            fetcher.with_commit(&git.url, &chosen, true, |files, found, repository| {
+            fetcher.with_commit(&git.url, &chosen, true, |files, found| {
                 let mut git = git.clone();
                 if matches!(git.wanted, WantedRef::RefAndPath(_)) {
                     git.path = chosen.path.clone().or(git.path);
@@ -153,7 +153,7 @@ pub(super) fn resolve_entry(
                     Ok(package) => package,
                     Err(error) => only.filter(|one| one.problem.is_none()).ok_or(error)?,
                 };
-                fetcher.git_package(name, &git, &chosen, is_held, package, files, repository)
+                fetcher.git_package(name, &git, &chosen, is_held, package, files)
             })
         }
         PackageSource::Archive { location, digest } => {

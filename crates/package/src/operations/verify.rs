@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use prowess_registry::digest_of;
 
@@ -17,9 +20,16 @@ use super::fetch::same_files;
 use super::plan::{is_path, wanted_entry};
 use super::{OperationError, PackageContext};
 
+/// Maximum number of threads.
+const MAX_THREADS: usize = 16;
+
 /// A difference.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "findings are few, and both sides are read by field"
+)]
 pub enum VerifyFinding {
     /// The manifest wants a package that the lock lacks.
     NotLocked {
@@ -132,17 +142,62 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         }
     }
     let vendor = texts.settings.vendor == Some(true);
-    for package in texts.lock.packages.iter().filter(|one| is_meant(&one.name)) {
-        report.packages += 1;
+    let meant: Vec<&LockedPackage> = texts
+        .lock
+        .packages
+        .iter()
+        .filter(|one| is_meant(&one.name))
+        .collect();
+    report.packages = meant.len();
+    for package in &meant {
         if texts.manifest.get(&package.name).is_none() {
             report.findings.push(VerifyFinding::NotWanted {
                 name: package.name.clone(),
             });
         }
-        verify_package(context, package, vendor, &mut report.findings)?;
     }
+    report.findings.extend(verify_all(context, &meant, vendor)?);
     report.findings.sort_by(|a, b| a.name().cmp(b.name()));
     Ok(report)
+}
+
+/// Compares packages on several threads. The first error in the order of the packages counts.
+fn verify_all(
+    context: &PackageContext,
+    packages: &[&LockedPackage],
+    vendor: bool,
+) -> Result<Vec<VerifyFinding>, PackageError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let position = next.fetch_add(1, Ordering::Relaxed);
+            let Some(package) = packages.get(position) else {
+                return done;
+            };
+            let mut findings = Vec::new();
+            let result = verify_package(context, package, vendor, &mut findings);
+            done.push((position, result.map(|()| findings)));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(MAX_THREADS).min(packages.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut all = work();
+        for other in others {
+            // A panic is not hidden.
+            all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_by_key(|(position, _)| *position);
+    let mut findings = Vec::new();
+    for (_, result) in all {
+        findings.extend(result?);
+    }
+    Ok(findings)
 }
 
 fn verify_package(

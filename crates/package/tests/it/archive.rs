@@ -94,7 +94,7 @@ fn tar_file(name: &[u8], content: &[u8]) -> Vec<u8> {
 
 fn tar_link(name: &[u8], kind: u8, target: &str) -> Vec<u8> {
     tar_entry(name, kind, 0, b"", |header| {
-        header.set_link_name_literal(target).unwrap()
+        header.set_link_name_literal(target).unwrap();
     })
 }
 

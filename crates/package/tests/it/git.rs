@@ -26,6 +26,7 @@ prowess_test::tests! {
     deadline_and_disk_limit_end_git
     missing_repository_is_named
     variables_of_the_caller_do_not_reach_git
+    ssh_without_a_key_asks_nobody
 }
 
 struct Bench {
@@ -316,7 +317,7 @@ fn deadline_and_disk_limit_end_git() {
     let bench = Bench::new();
     let limits = GitLimits {
         idle: Duration::from_millis(200),
-        total: Duration::from_secs(60),
+        total: Duration::from_mins(1),
         disk: 1024 * 1024,
     };
     // The program that it starts holds the pipe: it is ended as well.
@@ -376,4 +377,32 @@ fn variables_of_the_caller_do_not_reach_git() {
     let open = git.open(&bench.path("cache"), &repository.url()).unwrap();
     assert_eq!(open.refs().unwrap().refs.len(), 1);
     assert!(!mark.exists());
+}
+
+fn ssh_without_a_key_asks_nobody() {
+    let bench = Bench::new();
+    // The person's own ssh command counts. It would ask on the terminal, and there is none.
+    let ssh = bench.path("ssh");
+    let asked = bench.path("asked");
+    let script = format!(
+        "#!/bin/sh\nif (exec 3<>/dev/tty) 2>/dev/null; then touch {}; fi\n\
+         [ -z \"$SSH_ASKPASS\" ] && [ \"$SSH_ASKPASS_REQUIRE\" = never ] || touch {}\n\
+         echo 'git@host.example: Permission denied (publickey).' >&2\nexit 255\n",
+        asked.display(),
+        asked.display()
+    );
+    fs::write(&ssh, script).unwrap();
+    fs::set_permissions(&ssh, PermissionsExt::from_mode(0o755)).unwrap();
+    let config = format!("[core]\nsshCommand = {}\n", ssh.display());
+    fs::write(bench.path("home/.gitconfig"), config).unwrap();
+    let url = "ssh://git@host.example/acme/skills";
+    let open = bench.git.open(&bench.path("cache"), url).unwrap();
+    let refused = open.refs();
+    assert!(
+        matches!(refused, Err(GitError::Credentials { .. })),
+        "{refused:?}"
+    );
+    assert!(!asked.exists());
+    let error = prowess_package::PackageError::from(refused.unwrap_err());
+    assert_eq!(error.exit().code(), 4);
 }

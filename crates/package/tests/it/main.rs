@@ -1,6 +1,13 @@
 //! Tests with real repositories, archives, servers and processes.
 //!
 //! The binary has its own `main`, because the kill tests start it again as the process that is killed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and a child says why it failed"
+)]
 
 use std::process::ExitCode;
 

@@ -557,7 +557,7 @@ fn changed_copy_is_reported_restored_and_kept() {
         name: "pdf".to_owned()
     }));
     let report = apply(&context, &plan).unwrap();
-    assert_eq!(report.kept, [edited.clone()]);
+    assert_eq!(report.kept, std::slice::from_ref(&edited));
     assert_eq!(digest_of(&shop.skill("pdf")).ok(), locked);
     assert!(shop.store().has(&edited));
     prune(&shop.store(), &shop.root.join("state"), false).unwrap();
@@ -810,6 +810,29 @@ fn other_sources_are_refused_before_a_connection() {
     );
     assert_eq!(error.exit(), PackageExit::Refused);
     assert!(web.asked().is_empty());
+    // A lock that names another source does not help.
+    let allowed = Shop::new();
+    let repository = Repository::create(shop.root.join("y"));
+    repository.skill("pdf", "pdf", "1.0.0", "x");
+    repository.commit("one");
+    try_add(
+        &allowed,
+        &format!("git+{}", web.url("/git/y/.git")),
+        &["pdf"],
+    )
+    .unwrap();
+    remove_store(&allowed);
+    let text = allowed.read(".agents/prowess.toml").unwrap();
+    allowed.manifest(&format!(
+        "{text}[install]\nsources = [\"https://git.example.com/acme/*\"]\n"
+    ));
+    let asked = web.asked().len();
+    let error = sync(&allowed).unwrap_err();
+    assert!(
+        matches!(error, PackageError::Source(SourceError::NotAllowed { .. })),
+        "{error:?}"
+    );
+    assert_eq!(web.asked().len(), asked);
 }
 
 fn only_the_named_source_is_asked() {
@@ -1036,6 +1059,7 @@ fn power_of_an_update_is_shown() {
         "---\nname: pdf\ndescription: Does pdf.\nallowed-tools: Bash(curl:*)\n---\nUse it.\n",
     );
     repository.commit("three");
+    let before = shop.snapshot();
     let context = shop.context();
     let plan = plan_update(&context, &UpdateOptions::default()).unwrap();
     let difference = plan
@@ -1043,7 +1067,7 @@ fn power_of_an_update_is_shown() {
         .unwrap()
         .unwrap();
     assert!(difference.is_more(), "{difference:?}");
-    assert_eq!(shop.snapshot(), shop.snapshot());
+    assert_eq!(shop.snapshot(), before, "a plan changes nothing");
     assert_eq!(versions(&shop)[0].1, "1.1.0");
 }
 

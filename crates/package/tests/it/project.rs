@@ -24,6 +24,7 @@ prowess_test::tests! {
     killed_rollback_leaves_the_old_or_the_new_state
     killed_vendored_update_leaves_the_old_or_the_new_state
     full_and_read_only_disks_leave_the_old_or_the_new_state
+    next_command_recovers_before_it_plans
     link_out_of_the_project_is_refused
     reader_waits_for_a_live_journal
     ;
@@ -107,7 +108,7 @@ pub(crate) fn child(args: &[String]) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let shop = Shop::at(root);
-    let source = crate::shop::typed(source);
+    let source = typed(source);
     let at: u64 = at.parse().unwrap();
     let context = shop.context_with(FaultPoints::stopping(at, FaultEffect::Kill));
     let result = match operation.split_once(':') {
@@ -205,6 +206,33 @@ fn killed_rollback_leaves_the_old_or_the_new_state() {
 
 fn killed_vendored_update_leaves_the_old_or_the_new_state() {
     killed(Operation::Vendored);
+}
+
+fn next_command_recovers_before_it_plans() {
+    let first = Shop::new();
+    let repository = two_versions(&first);
+    Operation::Add.prepare(&first, &repository);
+    let context = first.context();
+    Operation::Add
+        .run(&context, &source_of(&repository, "@main"))
+        .unwrap();
+    let (mut shop, mut source) = prepared(Operation::Add, &first);
+    for at in 1..=context.faults.count() {
+        let status = command(&shop, "add", &source, at).status().unwrap();
+        assert_eq!(status.signal(), Some(9), "point {at}");
+        let frozen = SyncOptions {
+            frozen: true,
+            ..SyncOptions::default()
+        };
+        shop.run(|context| plan_sync(context, frozen)).unwrap();
+        let report = verify(&shop.context(), &[]).unwrap();
+        assert_eq!(report.findings, [], "point {at}");
+        if report.packages == 1 {
+            shop.reset();
+        } else {
+            (shop, source) = prepared(Operation::Add, &first);
+        }
+    }
 }
 
 fn full_and_read_only_disks_leave_the_old_or_the_new_state() {
