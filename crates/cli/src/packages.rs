@@ -26,7 +26,6 @@ use prowess_package::project::PackageScope;
 use prowess_package::store::PackageStore;
 use prowess_registry::resource::SkillFolder;
 use prowess_registry::{PackageFolders, SkillScan};
-use prowess_trust::ChangedPackage;
 
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
@@ -83,10 +82,12 @@ pub(crate) fn store(environment: &Environment) -> Option<PackageStore> {
 /// Returns the lockfiles that skills are checked against.
 pub(crate) fn pins(environment: &Environment) -> Option<Arc<LockPins>> {
     let scopes = [Some(project_scope(environment)), user_scope(environment)];
+    // A project may not loosen it.
+    let changed = own_settings(environment).install.changed;
     let scopes = scopes.into_iter().flatten().map(|scope| PinScope {
         lock: scope.lock,
         entries: scope.skills,
-        changed: ChangedPackage::Refuse,
+        changed: changed.unwrap_or_default(),
     });
     let store = store(environment)?;
     Some(Arc::new(LockPins::new(scopes.collect(), store)))

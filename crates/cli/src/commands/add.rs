@@ -17,12 +17,12 @@ use crate::{permissions, targets, usage_store};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Install skills from git, archives, indexes or folders\n\nShows what each skill may do, and installs it without trust: nothing of it runs before you trust it. The exact files are pinned in `prowess.lock`, and checked whenever the skill is used.\n\nA source is `owner/repo`, an address of a git repository, an archive, a site with an index of skills, or a folder; `@` and a version, range, tag, branch or commit may follow.",
+    about = "Install skills from git, archives, indexes or folders\n\nShows what each skill may do, and installs it without trust: nothing of it runs before you trust it. The exact files are pinned in `prowess.lock`, and checked whenever the skill is used.\n\nA source is `owner/repo`, an address of a git repository, an archive, a site with an index of skills, or a folder; `@` and a version, range, tag, branch or commit may follow, as in `prowess add acme/skills@^1.4 pdf`.",
     after_help = "\
 Examples:
-  prowess add acme/skills@^1.4 pdf               newest version below 2
-  prowess add ./skills/pdf                       a folder of your own, not pinned
-  prowess add https://git.example.com/x --list   list the skills of a source"
+  prowess add ./skills/pdf-tools    a folder of your own, not pinned
+  prowess add forms.skill           an archive
+  prowess add forms.skill --list    list the skills of a source"
 )]
 pub(crate) struct AddArgs {
     /// Where the skills come from

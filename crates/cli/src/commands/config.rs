@@ -12,7 +12,13 @@ use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::targets;
 
 #[derive(Debug, Args)]
-#[command(about = "Show the settings and where they come from")]
+#[command(
+    about = "Show the settings and where they come from",
+    after_help = "\
+Examples:
+  prowess config show               list each setting and what counts
+  prowess config show permissions   list settings whose key begins with this"
+)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,

@@ -31,13 +31,24 @@ const TEMPLATE: &str = "\
     about = "Create the settings of a project\n\nWrites `.agents/prowess.toml` in the root of the repository, or in the current folder outside of one. An existing file is left alone.",
     after_help = "\
 Examples:
-  prowess init                      create `.agents/prowess.toml`
-  prowess new release-notes         then create a skill
-  prowess add ./skills/pdf          or add one that exists"
+  prowess init              create `.agents/prowess.toml`
+  prowess init --dry-run    print it and write nothing"
 )]
-pub(crate) struct InitArgs {}
+pub(crate) struct InitArgs {
+    /// Print the file and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
 
-pub(crate) fn run(environment: &Environment, printer: &Printer) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &InitArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    if args.dry_run {
+        printer.answer(TEMPLATE)?;
+        return Ok(Exit::Done);
+    }
     let root = permissions::workspace(environment);
     let path = root.join(PROJECT_FILE);
     let shown = targets::display(&path, environment);

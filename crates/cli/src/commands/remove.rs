@@ -15,8 +15,7 @@ use crate::packages::{self, ScopeArgs, failure};
     after_help = "\
 Examples:
   prowess remove pdf           remove a package of the project
-  prowess remove pdf --user    remove one of your own
-  prowess rollback             undo it"
+  prowess remove pdf --json    print JSON; undo it with `prowess rollback`"
 )]
 pub(crate) struct RemoveArgs {
     /// Names of packages

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use prowess_diag::{sanitize, wording};
-use prowess_package::operations::{PackageContext, PackagePlan, UpdateOptions, apply, plan_update};
+use prowess_package::operations::{
+    self, PackageContext, PackagePlan, UpdateOptions, apply, plan_update,
+};
 use prowess_package::resolve::AcceptedChanges;
 use serde_json::json;
 
@@ -58,9 +60,6 @@ Examples:
   prowess outdated --json    print JSON"
 )]
 pub(crate) struct OutdatedArgs {
-    /// Names of packages (default: all)
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,
     /// Print as JSON
@@ -184,25 +183,46 @@ pub(crate) fn outdated(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let context = args.scope.open(environment, printer)?;
-    let options = UpdateOptions {
-        names: args.names.clone(),
-        ..UpdateOptions::default()
-    };
-    let plan = plan_update(&context, &options).map_err(|error| failure(&error))?;
-    let exit = if plan.changes.is_empty() {
+    let found = operations::outdated(&context).map_err(|error| failure(&error))?;
+    let (known, failed): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.newest.is_ok());
+    let exit = if !known.is_empty() {
+        Exit::No
+    } else if failed.is_empty() {
         Exit::Done
     } else {
-        Exit::No
+        Exit::Failed
     };
     if args.json {
-        let document = packages::plan_document(&plan, &context)?;
-        printer.json(&json!({ "schema": packages::SCHEMA, "changes": document }))?;
+        let packages = found.iter().map(|one| {
+            json!({ "name": one.name, "locked": one.locked, "newest": one.newest.as_ref().ok(), "error": one.newest.as_ref().err().map(ToString::to_string) })
+        });
+        let packages: Vec<_> = packages.collect();
+        printer.json(&json!({ "schema": packages::SCHEMA, "outdated": packages }))?;
         return Ok(exit);
     }
-    show(&plan, &powers(&plan, &context)?, printer)?;
-    packages::print_notes(&plan, printer);
-    printer.status(&match plan.changes.len() {
-        0 => "Everything is up to date".to_owned(),
+    for one in &known {
+        let newest = one.newest.as_deref().unwrap_or_default();
+        let locked = one.locked.as_deref().unwrap_or("none");
+        printer.answer(&format!(
+            "{}  {} → {}\n",
+            sanitize::line(&one.name),
+            sanitize::line(locked),
+            sanitize::line(newest)
+        ))?;
+    }
+    for one in &failed {
+        if let Err(error) = &one.newest {
+            let error = error.to_string();
+            let name = sanitize::line(&one.name);
+            printer.warn(&format!("{name}: {}", sanitize::line(&error)));
+        }
+    }
+    printer.status(&match known.len() {
+        0 if failed.is_empty() => "Everything is up to date".to_owned(),
+        0 => format!(
+            "{} cannot be checked",
+            wording::count(failed.len(), "package")
+        ),
         count => format!(
             "{}; take them with `prowess update`",
             wording::count(count, "update")

@@ -51,6 +51,7 @@ mod policy;
 mod prompt;
 mod questions;
 mod render;
+mod scan;
 mod schema;
 mod seed_settings;
 mod servers;

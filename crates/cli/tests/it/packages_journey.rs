@@ -187,3 +187,25 @@ fn package_is_added_pinned_used_checked_updated_and_rolled_back() {
         .run(&["run", "--task", "Fill in the form.", "--model", &model])
         .expect(0);
 }
+
+/// Installs a package `pdf` with the versions 1.4.2 and 1.5.0 from a repository in the project.
+pub(crate) fn install(world: &World) {
+    world.file(
+        "mirror/pdf/SKILL.md",
+        skill("1.4.2", "Read", "Read the form."),
+    );
+    let folder = world.path("mirror");
+    git(&folder, &["init", "-q", "."]);
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "first"]);
+    git(&folder, &["tag", "v1.4.2"]);
+    let source = format!("git+file://{}@^1", folder.display());
+    world.run(&["add", &source, "pdf"]).expect(0);
+    world.file(
+        "mirror/pdf/SKILL.md",
+        skill("1.5.0", "Read", "Read the whole form."),
+    );
+    git(&folder, &["commit", "-qam", "second"]);
+    git(&folder, &["tag", "v1.5.0"]);
+    world.run(&["update"]).expect(0);
+}
