@@ -136,7 +136,7 @@ pub enum IndexError {
 
 /// The format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexFormat {
+pub enum SkillIndexFormat {
     /// 0.2.0: an artifact with a digest for each skill.
     Artifacts,
     /// 0.1.0 and `OpenCode`: a list of files for each skill, without digests.
@@ -149,7 +149,7 @@ pub struct SkillIndex {
     /// The address of the index itself.
     pub url: String,
     /// The format.
-    pub format: IndexFormat,
+    pub format: SkillIndexFormat,
     /// The number that rises with each version of the index, if it has one.
     pub sequence: Option<u64>,
     /// The skills, in the order of the index.
@@ -455,9 +455,9 @@ fn parse_index(place: &Url, value: &Value) -> Result<SkillIndex, IndexError> {
     }
     let format = match value["$schema"].as_str() {
         // The address of the schema is an opaque name; other versions must not be guessed.
-        Some(schema) if schema.contains("/0.2.") => IndexFormat::Artifacts,
+        Some(schema) if schema.contains("/0.2.") => SkillIndexFormat::Artifacts,
         Some(_) => return Err(invalid("its version is unknown")),
-        None => IndexFormat::Files,
+        None => SkillIndexFormat::Files,
     };
     let mut index = SkillIndex {
         url: place.to_string(),
@@ -469,8 +469,8 @@ fn parse_index(place: &Url, value: &Value) -> Result<SkillIndex, IndexError> {
     for entry in entries {
         let name = entry["name"].as_str().unwrap_or_default();
         let read = match format {
-            IndexFormat::Artifacts => artifact(place, entry),
-            IndexFormat::Files => files(place, name, entry),
+            SkillIndexFormat::Artifacts => artifact(place, entry),
+            SkillIndexFormat::Files => files(place, name, entry),
         };
         let is_twin = index.skills.iter().any(|skill| skill.name == name);
         let content = match read {
@@ -620,7 +620,10 @@ mod tests {
             ] }),
         )
         .unwrap();
-        assert_eq!((index.format, index.skills.len()), (IndexFormat::Files, 1));
+        assert_eq!(
+            (index.format, index.skills.len()),
+            (SkillIndexFormat::Files, 1)
+        );
         assert_eq!(index.skipped.len(), 3);
         let other = json!({ "$schema": "https://x/discovery/0.3.0/schema.json", "skills": [] });
         assert!(parse_index(&place(), &other).is_err());

@@ -62,7 +62,7 @@ const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// A fault in the path of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PathFault {
+pub enum TreePathFault {
     /// The name is not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
@@ -108,7 +108,7 @@ pub enum TreeError {
         /// The path.
         path: String,
         /// The fault.
-        fault: PathFault,
+        fault: TreePathFault,
     },
     /// Two paths are the same on some file systems.
     #[error("`{first}` and `{second}` are the same path on some file systems")]
@@ -186,25 +186,25 @@ pub enum TreeError {
 }
 
 /// Checks the path of a file of a package.
-pub fn check_tree_path(path: &[u8]) -> Result<&str, PathFault> {
-    let path = std::str::from_utf8(path).map_err(|_| PathFault::NotUtf8)?;
+pub fn check_tree_path(path: &[u8]) -> Result<&str, TreePathFault> {
+    let path = std::str::from_utf8(path).map_err(|_| TreePathFault::NotUtf8)?;
     if path.len() > MAX_PATH {
-        return Err(PathFault::TooLong);
+        return Err(TreePathFault::TooLong);
     }
     if path.starts_with('/') {
-        return Err(PathFault::Absolute);
+        return Err(TreePathFault::Absolute);
     }
     if path.chars().any(char::is_control) {
-        return Err(PathFault::Control);
+        return Err(TreePathFault::Control);
     }
     if path.contains('\\') {
-        return Err(PathFault::Backslash);
+        return Err(TreePathFault::Backslash);
     }
     if path.contains(':') {
-        return Err(PathFault::Colon);
+        return Err(TreePathFault::Colon);
     }
     if !is_nfc(path) {
-        return Err(PathFault::NotNormal);
+        return Err(TreePathFault::NotNormal);
     }
     for part in path.split('/') {
         check_part(part)?;
@@ -212,18 +212,18 @@ pub fn check_tree_path(path: &[u8]) -> Result<&str, PathFault> {
     Ok(path)
 }
 
-fn check_part(part: &str) -> Result<(), PathFault> {
+fn check_part(part: &str) -> Result<(), TreePathFault> {
     if part.is_empty() {
-        return Err(PathFault::Empty);
+        return Err(TreePathFault::Empty);
     }
     if matches!(part, "." | "..") {
-        return Err(PathFault::Dots);
+        return Err(TreePathFault::Dots);
     }
     if part.len() > MAX_PART {
-        return Err(PathFault::TooLong);
+        return Err(TreePathFault::TooLong);
     }
     if part.ends_with('.') || part.ends_with(char::is_whitespace) {
-        return Err(PathFault::Trailing);
+        return Err(TreePathFault::Trailing);
     }
     let stem = part.split('.').next().unwrap_or(part).to_lowercase();
     let stem = stem.trim_end();
@@ -234,7 +234,7 @@ fn check_part(part: &str) -> Result<(), PathFault> {
         })
     };
     if RESERVED.contains(&stem) || is_numbered("com") || is_numbered("lpt") {
-        return Err(PathFault::Reserved);
+        return Err(TreePathFault::Reserved);
     }
     Ok(())
 }
@@ -644,28 +644,28 @@ mod tests {
     #[test]
     fn paths_are_refused_with_their_fault() {
         for (path, fault) in [
-            (&b"a\xff"[..], PathFault::NotUtf8),
-            ("e\u{301}".as_bytes(), PathFault::NotNormal),
-            (b"/etc/x", PathFault::Absolute),
-            (b"a\\b", PathFault::Backslash),
-            (b"a\0b", PathFault::Control),
-            (b"a\nb", PathFault::Control),
-            ("a\u{85}b".as_bytes(), PathFault::Control),
-            (b"C:x", PathFault::Colon),
-            (b"a//b", PathFault::Empty),
-            (b"", PathFault::Empty),
-            (b"a/", PathFault::Empty),
-            (b"../a", PathFault::Dots),
-            (b"a/./b", PathFault::Dots),
-            (b"a/..", PathFault::Dots),
-            (b"a./b", PathFault::Trailing),
-            (b"a /b", PathFault::Trailing),
-            (b"NUL", PathFault::Reserved),
-            (b"x/con.txt", PathFault::Reserved),
-            (b"com1", PathFault::Reserved),
-            ("lpt².md".as_bytes(), PathFault::Reserved),
-            (&[b'a'; 256], PathFault::TooLong),
-            (&[b'/'; 1025], PathFault::TooLong),
+            (&b"a\xff"[..], TreePathFault::NotUtf8),
+            ("e\u{301}".as_bytes(), TreePathFault::NotNormal),
+            (b"/etc/x", TreePathFault::Absolute),
+            (b"a\\b", TreePathFault::Backslash),
+            (b"a\0b", TreePathFault::Control),
+            (b"a\nb", TreePathFault::Control),
+            ("a\u{85}b".as_bytes(), TreePathFault::Control),
+            (b"C:x", TreePathFault::Colon),
+            (b"a//b", TreePathFault::Empty),
+            (b"", TreePathFault::Empty),
+            (b"a/", TreePathFault::Empty),
+            (b"../a", TreePathFault::Dots),
+            (b"a/./b", TreePathFault::Dots),
+            (b"a/..", TreePathFault::Dots),
+            (b"a./b", TreePathFault::Trailing),
+            (b"a /b", TreePathFault::Trailing),
+            (b"NUL", TreePathFault::Reserved),
+            (b"x/con.txt", TreePathFault::Reserved),
+            (b"com1", TreePathFault::Reserved),
+            ("lpt².md".as_bytes(), TreePathFault::Reserved),
+            (&[b'a'; 256], TreePathFault::TooLong),
+            (&[b'/'; 1025], TreePathFault::TooLong),
         ] {
             assert_eq!(check_tree_path(path), Err(fault), "{path:?}");
         }

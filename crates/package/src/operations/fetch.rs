@@ -466,7 +466,7 @@ impl<'a> SourceFetcher<'a> {
         };
         let declared = Declared::of(&tree.folder);
         let mut package = fetched(name, origin, declared, tree);
-        if index.format == crate::index::IndexFormat::Files {
+        if index.format == crate::index::SkillIndexFormat::Files {
             package.notes.push(PlanNote::FirstSight {
                 name: name.to_owned(),
             });

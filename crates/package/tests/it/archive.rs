@@ -11,7 +11,7 @@ use flate2::write::{DeflateEncoder, GzEncoder};
 use prowess_package::archive::{ArchiveError, ArchiveLimits, EntryFault, unpack};
 use prowess_package::content::{ContentError, stage_found};
 use prowess_package::find::FindOptions;
-use prowess_package::tree::{PackageTree, PathFault, TreeError, TreeLimits};
+use prowess_package::tree::{PackageTree, TreeError, TreeLimits, TreePathFault};
 use prowess_registry::digest_of;
 use tar::{EntryType, Header};
 
@@ -203,7 +203,7 @@ fn refuses(name: &str, archive: &[u8], expected: impl FnOnce(&ArchiveError) -> b
     }
 }
 
-fn path_fault(fault: PathFault) -> impl FnOnce(&ArchiveError) -> bool {
+fn path_fault(fault: TreePathFault) -> impl FnOnce(&ArchiveError) -> bool {
     move |error| matches!(error, ArchiveError::Tree(TreeError::Path { fault: found, .. }) if *found == fault)
 }
 
@@ -218,18 +218,18 @@ fn hostile_tar_archives_are_refused() {
         "the control"
     );
     for (name, fault) in [
-        (&b"../x"[..], PathFault::Dots),
-        (b"a/../../x", PathFault::Dots),
-        (b"/etc/x", PathFault::Absolute),
-        (b"a\\..\\x", PathFault::Backslash),
-        (b"C:x", PathFault::Colon),
-        (b"a\nb", PathFault::Control),
-        (b"a//b", PathFault::Empty),
-        (b"a/./b", PathFault::Dots),
-        (b"nul.txt", PathFault::Reserved),
-        (b"a.", PathFault::Trailing),
-        (b"\xff", PathFault::NotUtf8),
-        ("e\u{301}".as_bytes(), PathFault::NotNormal),
+        (&b"../x"[..], TreePathFault::Dots),
+        (b"a/../../x", TreePathFault::Dots),
+        (b"/etc/x", TreePathFault::Absolute),
+        (b"a\\..\\x", TreePathFault::Backslash),
+        (b"C:x", TreePathFault::Colon),
+        (b"a\nb", TreePathFault::Control),
+        (b"a//b", TreePathFault::Empty),
+        (b"a/./b", TreePathFault::Dots),
+        (b"nul.txt", TreePathFault::Reserved),
+        (b"a.", TreePathFault::Trailing),
+        (b"\xff", TreePathFault::NotUtf8),
+        ("e\u{301}".as_bytes(), TreePathFault::NotNormal),
     ] {
         let archive = tar_of(&[good.clone(), tar_file(name, b"x")]);
         refuses(&String::from_utf8_lossy(name), &archive, path_fault(fault));
@@ -290,7 +290,7 @@ fn hostile_tar_archives_are_refused() {
     refuses(
         "pax path",
         &tar_of(&[hidden, good.clone()]),
-        path_fault(PathFault::Dots),
+        path_fault(TreePathFault::Dots),
     );
     let long = vec![b'a'; 5000];
     let long = tar_entry(b"", b'L', 5000, &long, |_| {});
@@ -463,13 +463,13 @@ fn hostile_zip_archives_are_refused() {
     let bytes = zip_of(std::slice::from_ref(&good));
     assert!(stage(&bytes, "").is_ok(), "the control");
     for (name, fault) in [
-        ("../x", PathFault::Dots),
-        ("/etc/x", PathFault::Absolute),
-        ("a\\b", PathFault::Backslash),
-        ("C:/x", PathFault::Colon),
-        ("aux", PathFault::Reserved),
-        ("e\u{301}", PathFault::NotNormal),
-        ("a\0b", PathFault::Control),
+        ("../x", TreePathFault::Dots),
+        ("/etc/x", TreePathFault::Absolute),
+        ("a\\b", TreePathFault::Backslash),
+        ("C:/x", TreePathFault::Colon),
+        ("aux", TreePathFault::Reserved),
+        ("e\u{301}", TreePathFault::NotNormal),
+        ("a\0b", TreePathFault::Control),
     ] {
         let archive = zip_of(&[good.clone(), zip_entry(name)]);
         refuses(name, &archive, path_fault(fault));
