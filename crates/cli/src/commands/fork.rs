@@ -16,7 +16,7 @@ use crate::targets;
     after_help = "\
 Examples:
   prowess fork pdf           keep your changes
-  prowess fork pdf --json    print JSON; undo it with `prowess rollback`"
+  prowess fork pdf --json    print JSON"
 )]
 pub(crate) struct ForkArgs {
     /// The package

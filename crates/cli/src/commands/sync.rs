@@ -61,7 +61,7 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     printer.status(&format!(
-        "{} match the lockfile, {} installed, {} fetched, in {}",
+        "{} as locked, {} installed, {} fetched, in {}",
         wording::count(packages, "package"),
         wording::thousands(linked),
         wording::thousands(fetched),
