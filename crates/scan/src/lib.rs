@@ -12,9 +12,11 @@
 #![warn(clippy::disallowed_methods)]
 
 mod address;
+mod hidden_characters;
 mod matching;
 mod passage;
 mod place;
+mod private_files;
 pub mod rule_page;
 pub mod rules;
 mod scanner;

@@ -5,12 +5,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{LineIndex, Severity, sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::fs::read::SKILL_FILES;
 use prowess_registry::resource::{ResourceError, SkillFolder};
-use prowess_registry::{files_of, outside_route, text_and_digest};
+use prowess_registry::{files_of, outside_route, scan_skill, text_and_digest};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::escapes::escaped_with_neighbours;
@@ -97,6 +97,24 @@ pub struct TrustSummary {
     pub description: String,
     /// Estimated tokens of its entry in a listing.
     pub listing_tokens: usize,
+    /// Errors and warnings of the search for text to read first, without hidden text and links, which are
+    /// listed above. Errors first.
+    pub findings: Vec<TrustFinding>,
+}
+
+/// A finding of the search for text to read before trusting a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustFinding {
+    /// The file.
+    pub file: String,
+    /// The line; 0 if the finding is about the file.
+    pub line: usize,
+    /// The rule, which `prowess explain` describes.
+    pub rule: &'static str,
+    /// The severity.
+    pub severity: Severity,
+    /// The finding, in one phrase.
+    pub message: String,
 }
 
 /// One token of `allowed-tools`.
@@ -208,6 +226,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     (summary.hidden, summary.hidden_left_out) = hidden.finish(&name);
     summary.network = network.names();
     summary.network_left_out = network.left_out;
+    summary.findings = findings(skill)?;
     // The other files were read once more.
     if digest_of(skill)? != summary.digest {
         return Err(TrustError::Changed {
@@ -215,6 +234,41 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         });
     }
     Ok(summary)
+}
+
+/// Searches the files for text to read first.
+fn findings(skill: &Path) -> Result<Vec<TrustFinding>, TrustError> {
+    /// Rules about what the summary lists already.
+    const LISTED: [&str; 5] = [
+        "bidi-override",
+        "link-out",
+        "tag-characters",
+        "variation-selectors",
+        "zero-width",
+    ];
+    let mut found = Vec::new();
+    for file in scan_skill(skill)?.files {
+        let text = file.text.as_deref().unwrap_or_default();
+        let lines = LineIndex::new(text);
+        for finding in file.findings {
+            let diagnostic = finding.diagnostic;
+            if diagnostic.severity == Severity::Note || LISTED.contains(&diagnostic.rule) {
+                continue;
+            }
+            let line = diagnostic
+                .span
+                .map_or(0, |span| lines.position(text, span.start as usize).line);
+            found.push(TrustFinding {
+                file: file.path.clone(),
+                line,
+                rule: diagnostic.rule,
+                severity: diagnostic.severity,
+                message: diagnostic.message.into_owned(),
+            });
+        }
+    }
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(found)
 }
 
 /// Returns the name of the file with the text of a skill in a folder, as a scan chooses it.

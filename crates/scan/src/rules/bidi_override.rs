@@ -1,7 +1,7 @@
 //! Characters that reverse the text after them.
 
 use super::{FindingSink, ScanContent, ScanFile};
-use crate::rules::characters;
+use crate::hidden_characters;
 
 rule!(
     "bidi-override",
@@ -20,9 +20,9 @@ fn check(file: &ScanFile<'_>, out: &mut FindingSink) {
     let is_override = |_: usize, c: char| {
         matches!(c, '\u{202d}' | '\u{202e}')
             || matches!(c, '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}')
-                && !characters::has_right_to_left(text)
+                && !hidden_characters::has_right_to_left(text)
     };
-    characters::report(file, text, is_override, out, |(_, c), count| {
+    hidden_characters::report(file, text, is_override, out, |(_, c), count| {
         let code = u32::from(c);
         format!("the character U+{code:04X} changes the text direction ({count} in this file)")
             .into()

@@ -1,8 +1,8 @@
 //! Passwords and cookies of a browser that are read.
 
-use super::readers::{self, PrivateFiles};
 use super::{FindingSink, Passage};
 use crate::matching::matcher;
+use crate::private_files::{self, PrivateFiles};
 
 rule!(
     "browser-store",
@@ -35,7 +35,7 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
         files: &FILES,
         is_public: |_| false,
     };
-    if let Some(range) = readers::read(passage, &files) {
+    if let Some(range) = private_files::read(passage, &files) {
         out.plain(passage, range, MESSAGE);
     }
 }

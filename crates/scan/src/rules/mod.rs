@@ -69,7 +69,6 @@ macro_rules! rule {
 mod bidi_override;
 mod broad_delete;
 mod browser_store;
-mod characters;
 mod decode_and_run;
 mod disguised_executable;
 mod drop_host;
@@ -85,7 +84,6 @@ mod permissions_off;
 mod private_key_inside;
 mod quarantine_removal;
 mod raw_address_run;
-mod readers;
 mod reads_cloud_keys;
 mod reads_private_key;
 mod reverse_shell;

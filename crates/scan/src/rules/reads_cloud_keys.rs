@@ -1,8 +1,8 @@
 //! Keys of a cloud service that are read.
 
-use super::readers::{self, PrivateFiles};
 use super::{FindingSink, Passage};
 use crate::matching::matcher;
+use crate::private_files::{self, PrivateFiles};
 
 rule!(
     "reads-cloud-keys",
@@ -31,7 +31,7 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
         files: &FILES,
         is_public: |_| false,
     };
-    if let Some(range) = readers::read(passage, &files) {
+    if let Some(range) = private_files::read(passage, &files) {
         return out.plain(passage, range, "reads a file with keys of a service");
     }
     if let Some(range) = METADATA

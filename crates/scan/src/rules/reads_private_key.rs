@@ -1,8 +1,8 @@
 //! A private key that is read.
 
-use super::readers::{self, PrivateFiles};
 use super::{FindingSink, Passage};
 use crate::matching::matcher;
+use crate::private_files::{self, PrivateFiles};
 
 rule!(
     "reads-private-key",
@@ -26,7 +26,7 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
         files: &FILES,
         is_public: |rest| rest.starts_with(".pub") || rest.contains(".pub") && rest.len() < 8,
     };
-    if let Some(range) = readers::read(passage, &files) {
+    if let Some(range) = private_files::read(passage, &files) {
         out.plain(passage, range, "reads a private key");
     }
 }

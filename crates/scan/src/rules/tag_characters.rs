@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use prowess_diag::sanitize;
 
 use super::{FindingSink, ScanContent, ScanFile};
-use crate::rules::characters;
+use crate::hidden_characters;
 
 rule!(
     "tag-characters",
@@ -24,7 +24,7 @@ fn check(file: &ScanFile<'_>, out: &mut FindingSink) {
     let is_tag = |at: usize, c: char| {
         matches!(c, '\u{e0000}'..='\u{e007f}') && !sanitize::is_flag(&text[..at])
     };
-    characters::report(file, text, is_tag, out, |first, count| {
+    hidden_characters::report(file, text, is_tag, out, |first, count| {
         let hidden: String = text[first.0..]
             .chars()
             .filter_map(|c| u32::from(c).checked_sub(0xe0000).and_then(char::from_u32))

@@ -3,7 +3,7 @@
 use prowess_diag::sanitize;
 
 use super::{FindingSink, ScanContent, ScanFile};
-use crate::rules::characters;
+use crate::hidden_characters;
 
 rule!(
     "variation-selectors",
@@ -29,7 +29,7 @@ fn check(file: &ScanFile<'_>, out: &mut FindingSink) {
             _ => false,
         }
     };
-    characters::report(file, text, is_carrier, out, |_, count| {
+    hidden_characters::report(file, text, is_carrier, out, |_, count| {
         format!("{count} variation selectors without a character that they vary").into()
     });
 }

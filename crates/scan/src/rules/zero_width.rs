@@ -3,7 +3,7 @@
 use prowess_diag::sanitize;
 
 use super::{FindingSink, ScanContent, ScanFile};
-use crate::rules::characters;
+use crate::hidden_characters;
 
 rule!(
     "zero-width",
@@ -29,7 +29,7 @@ fn check(file: &ScanFile<'_>, out: &mut FindingSink) {
         ) && !is_mark
             && !sanitize::is_ordinary(c, before, after)
     };
-    characters::report(file, text, is_hidden, out, |(_, c), count| {
+    hidden_characters::report(file, text, is_hidden, out, |(_, c), count| {
         let code = u32::from(c);
         format!("the character U+{code:04X} has no width ({count} in this file)").into()
     });

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 
 use prowess_diag::sanitize;
 
-use super::{FindingPlace, FindingSink, ScanFile};
 use crate::passage::floor;
+use crate::place::FindingPlace;
+use crate::scanner::FindingSink;
 use crate::scanner::MAX_BYTES;
 use crate::subject::FileRole;
+use crate::subject::ScanFile;
 
 /// Reports the first of the characters that `is_wanted` selects, with their number.
-pub(super) fn report(
+pub(crate) fn report(
     file: &ScanFile<'_>,
     text: &str,
     is_wanted: impl Fn(usize, char) -> bool,
@@ -40,7 +42,7 @@ pub(super) fn report(
 }
 
 /// Returns `true` if a text has letters that are written from right to left.
-pub(super) fn has_right_to_left(text: &str) -> bool {
+pub(crate) fn has_right_to_left(text: &str) -> bool {
     text.chars().any(
         |c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'),
     )

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::Passage;
 use crate::matching::{Matcher, matcher};
+use crate::passage::Passage;
 
 /// Files that are private, and what makes one of them public after all.
-pub(super) struct PrivateFiles {
-    pub(super) files: &'static std::sync::LazyLock<Matcher>,
+pub(crate) struct PrivateFiles {
+    pub(crate) files: &'static std::sync::LazyLock<Matcher>,
     /// Returns `true` if the text after a name makes it public: `.pub`.
-    pub(super) is_public: fn(&str) -> bool,
+    pub(crate) is_public: fn(&str) -> bool,
 }
 
 matcher!(
@@ -28,7 +28,7 @@ matcher!(
 );
 
 /// Returns the range of the plain text in which a private file is read.
-pub(super) fn read(passage: &Passage<'_, '_>, files: &PrivateFiles) -> Option<Range<usize>> {
+pub(crate) fn read(passage: &Passage<'_, '_>, files: &PrivateFiles) -> Option<Range<usize>> {
     let text = &passage.plain().text;
     for found in files.files.find_all(text) {
         let rest = &text[found.end..];
