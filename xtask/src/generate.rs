@@ -26,7 +26,12 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
             std::fs::write(&file, text)?;
         }
     }
-    for folder in ["docs/reference/rules", "docs/reference", "schemas"] {
+    for folder in [
+        "docs/reference/rules",
+        "docs/reference/scan",
+        "docs/reference",
+        "schemas",
+    ] {
         for entry in std::fs::read_dir(root.join(folder))
             .into_iter()
             .flatten()
@@ -67,6 +72,15 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
             rule_page(rule),
         );
     }
+    files.insert("docs/reference/scan/README.md".into(), scan_index());
+    for rule in prowess_scan::RULES {
+        let (title, rest) = rule.page.split_once('\n').unwrap_or((rule.page, ""));
+        let facts = prowess_scan::rule_page::facts(rule);
+        files.insert(
+            format!("docs/reference/scan/{}.md", rule.id).into(),
+            format!("{NOTE}{title}\n\n*{facts}.*\n{rest}"),
+        );
+    }
     let prowess = crate::corpus::build_command(root)?;
     let ask = |arguments: &[&str]| -> Result<String> {
         let output = Command::new(&prowess)
@@ -95,7 +109,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
         ));
     }
     files.insert("docs/reference/commands.md".into(), commands);
-    for schema in ["skill", "config", "plan"] {
+    for schema in ["skill", "config", "plan", "lock"] {
         files.insert(
             format!("schemas/{schema}.json").into(),
             ask(&["schema", schema])?,
@@ -132,6 +146,22 @@ fn rule_index() -> String {
         ));
     }
     text.push_str("\nRules whose names begin with `claude-ai-` are errors with `--target claude-ai` and silent otherwise.\n");
+    text
+}
+
+fn scan_index() -> String {
+    let mut text = format!(
+        "{NOTE}# Rules of `prowess scan`\n\n`prowess explain RULE` shows the same page in the terminal. Severities are those in an instruction or a script. Rules with a mark count one level less in code blocks that show something, in tables, in quotations and comments, and in references of skills about security; below a note, nothing is reported. A finding is a reason to look, not a verdict, and no finding is no promise. How many real skills each rule finds: [docs/dev/scan.md](../../dev/scan.md).\n\n| rule | severity | less in examples | what it finds |\n|---|---|---|---|\n"
+    );
+    for rule in prowess_scan::RULES {
+        let less = if rule.lowers { "yes" } else { "no" };
+        let summary = rule.summary.replace('|', "\\|");
+        text.push_str(&format!(
+            "| [{0}]({0}.md) | {1} | {less} | {summary} |\n",
+            rule.id,
+            rule.severity.as_str()
+        ));
+    }
     text
 }
 

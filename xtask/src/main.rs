@@ -21,8 +21,10 @@ mod lint_sample;
 mod load;
 mod mcp_clients;
 mod missions;
+mod packages;
 mod pictures;
 mod render;
+mod scan;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -47,10 +49,14 @@ Usage: cargo xtask COMMAND
   agents DIALECT|auto FOLDER read all agent files below the folder, count findings
   convert FOLDER             convert all projects and agent files below the folder, and compare
   missions FOLDER            plan all mission files below the folder, and its cases.jsonl
+  packages LAYOUTS           find the skills in file lists of repositories, and compare the counts
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
   render FOLDER...           render all skills below the folders, without running commands
+  scan FOLDER... [--gate | --sample RULE [--count N]]
+                             scan all skills below the folders: how many each rule finds, compared with
+                             docs/dev/scan.md, or findings of a rule at random
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
   eval-search LIBRARY QUERIES [--gate | --visible | --journey BINARY | --skills N | --tune ROUNDS | --misses |
@@ -98,11 +104,13 @@ fn main() -> Result<()> {
         ),
         ["agents", dialect, folder] => agents::run(dialect, Path::new(folder)),
         ["convert", folder] => convert::run(Path::new(folder)),
+        ["packages", layouts] => packages::run(Path::new(layouts)),
         ["missions", folder] => missions::run(Path::new(folder)),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
         ["lint-sample", arguments @ ..] => lint_sample::run(arguments),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
+        ["scan", arguments @ ..] if !arguments.is_empty() => scan::run(&root()?, arguments),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
         }

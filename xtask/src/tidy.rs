@@ -291,21 +291,29 @@ fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
         names.sort();
         Ok(names)
     };
-    let mut table: Vec<String> = prowess_lint::rules::RULES
-        .iter()
-        .map(|rule| rule.id.to_owned())
-        .collect();
-    table.sort();
-    for (what, found) in [
-        ("rule file", names("crates/lint/src/rules", ".rs")?),
-        ("rule page", names("crates/lint/pages", ".md")?),
-    ] {
-        for name in table.iter().filter(|name| !found.contains(name)) {
-            faults.push(format!("{name} has no {what}"));
+    let lint = prowess_lint::rules::RULES.iter().map(|rule| rule.id);
+    let scan = prowess_scan::RULES.iter().map(|rule| rule.id);
+    let tables: [(&str, Vec<&str>); 2] = [("lint", lint.collect()), ("scan", scan.collect())];
+    for (krate, mut table) in tables {
+        table.sort_unstable();
+        let rules = names(&format!("crates/{krate}/src/rules"), ".rs")?;
+        let pages = names(&format!("crates/{krate}/pages"), ".md")?;
+        for (what, found) in [("rule file", rules), ("rule page", pages)] {
+            for name in table
+                .iter()
+                .filter(|name| !found.iter().any(|found| found == *name))
+            {
+                faults.push(format!("{name} of {krate} has no {what}"));
+            }
+            for name in found.iter().filter(|name| !table.contains(&name.as_str())) {
+                faults.push(format!("{what} {name} of {krate} is not in the table"));
+            }
         }
-        for name in found.iter().filter(|name| !table.contains(name)) {
-            faults.push(format!("{what} {name} is not in the table"));
-        }
+    }
+    // Both are named on the same command lines.
+    let is_lint = |rule: &&prowess_scan::ScanRule| prowess_lint::rules::find(rule.id).is_some();
+    for rule in prowess_scan::RULES.iter().filter(is_lint) {
+        faults.push(format!("{} is a rule of both lint and scan", rule.id));
     }
     Ok(())
 }

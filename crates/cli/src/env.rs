@@ -238,7 +238,7 @@ impl Environment {
             project_extra: Vec::new(),
             only: None,
             agent_folders: None,
-            packages: prowess_registry::PackageFolders::default(),
+            packages: crate::packages::folders(self),
         }
     }
 }

@@ -8,6 +8,7 @@ mod env;
 mod key_command;
 mod live_config;
 mod output;
+mod packages;
 mod permissions;
 mod prompt_share;
 mod runtime_setup;
@@ -67,6 +68,7 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Validate(args)) => {
             commands::validate::run(args, global, environment, printer)
         }
+        Some(Command::Scan(args)) => commands::scan::run(args, global, environment, printer),
         Some(Command::Explain(args)) => commands::explain::run(args, printer),
         Some(Command::List(args)) => commands::list::run(args, global, environment, printer),
         Some(Command::Find(args)) => commands::find::run(args, global, environment, printer),
@@ -76,6 +78,21 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Run(args)) => commands::run::run(args, global, environment, printer),
         Some(Command::Chat(args)) => commands::chat::run(args, global, environment, printer),
         Some(Command::Session(args)) => commands::session::run(args, global, environment, printer),
+        Some(Command::Add(args)) => commands::add::run(args, environment, printer),
+        Some(Command::Remove(args)) => commands::remove::run(args, environment, printer),
+        Some(Command::Sync(args)) => commands::sync::run(args, environment, printer),
+        Some(Command::Update(args)) => commands::update::run(args, environment, printer),
+        Some(Command::Outdated(args)) => commands::update::outdated(args, environment, printer),
+        Some(Command::Lock(args)) => commands::lock::run(args, environment, printer),
+        Some(Command::Verify(args)) => commands::verify::run(args, environment, printer),
+        Some(Command::Rollback(args)) => commands::rollback::run(args, environment, printer),
+        Some(Command::Diff(args)) => commands::diff::run(args, environment, printer),
+        Some(Command::Fork(args)) => commands::fork::run(args, environment, printer),
+        Some(Command::Link(args)) => commands::link::run(args, environment, printer),
+        Some(Command::Pack(args)) => commands::pack::run(args, environment, printer),
+        Some(Command::Store(args)) => commands::store::run(args, environment, printer),
+        Some(Command::Init(args)) => commands::init::run(args, environment, printer),
+        Some(Command::Config(args)) => commands::config::run(args, environment, printer),
         Some(Command::Questions(args)) => commands::questions::run(args, environment, printer),
         Some(Command::Answer(args)) => commands::answer::run(args, global, environment, printer),
         Some(Command::Demo(args)) => commands::demo::run(args, global, environment, printer),

@@ -13,6 +13,7 @@ use prowess_tools::SkillSnapshot;
 
 use crate::env::Environment;
 use crate::output::Failure;
+use crate::packages;
 use crate::visible_skills::Library;
 
 /// Returns the root of the repository, or the current folder outside of one.
@@ -30,7 +31,6 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
         environment.cache_folder().map(as_folder),
         // Only the file: its folder may contain files of other programs.
         environment.settings().user,
-        environment.data_folder().map(as_folder),
     ];
     // SQLite trusts the contents of these files next to its database.
     ours.extend(["", "-wal", "-shm", "-journal"].map(|end| {
@@ -43,6 +43,7 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
         home: environment.home.clone(),
         state: environment.state_folder(),
         ours: ours.into_iter().flatten().collect(),
+        packages: packages::pins(environment).map(|pins| pins as _),
     }
 }
 

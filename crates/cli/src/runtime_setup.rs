@@ -518,7 +518,7 @@ fn shown(name: &str) -> String {
 pub(crate) use prowess_models::variable_list;
 
 /// User agent of our HTTP requests.
-const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
+pub(crate) const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 
 /// Returns the context window that the size of the skill index depends on: the configured one, or
 /// that of a well-known model. `None` for the default.

@@ -7,6 +7,7 @@ mod mcp_servers;
 mod other_systems;
 mod read;
 mod rules;
+mod show;
 mod skills;
 
 pub use mcp_servers::{
@@ -15,6 +16,7 @@ pub use mcp_servers::{
 };
 pub use other_systems::{IgnoredSetting, OtherSettings, PlanckVariables, TeamFolder};
 pub use rules::RuleOptions;
+pub use show::{SettingEffect, ShownSetting, show_settings};
 pub use skills::AgentError;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -338,6 +340,15 @@ pub enum ConfigError {
 /// settings of other systems count less than both.
 /// `show` formats paths in diagnostics.
 pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConfig {
+    load_from(sources, show, &|path| std::fs::read_to_string(path))
+}
+
+/// Like [`load`], with a function that reads the files of Prowess.
+fn load_from(
+    sources: &ConfigPaths,
+    show: &dyn Fn(&Path) -> String,
+    read: show::ReadText<'_>,
+) -> LoadedConfig {
     let others = other_systems::read(sources, show);
     let mut loaded = LoadedConfig {
         config: others.config,
@@ -348,7 +359,7 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
     let project = project_files(sources);
     let user = sources.user.iter().map(|path| (path, false));
     for (path, is_project) in user.chain(project.iter().map(|path| (path, true))) {
-        let text = match std::fs::read_to_string(path) {
+        let text = match read(path) {
             Ok(text) => text,
             // A file that was named explicitly must exist.
             Err(error)
@@ -421,9 +432,8 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
 /// Returns the texts of the configuration files that exist and can be read, with their paths, to
 /// find out whether they changed.
 pub fn texts(sources: &ConfigPaths) -> Vec<(PathBuf, String)> {
-    let files = sources.user.clone().into_iter();
-    let files = files.chain(project_files(sources));
-    files
+    config_files(sources)
+        .into_iter()
         .filter_map(|file| std::fs::read_to_string(&file).ok().map(|text| (file, text)))
         .chain(other_systems::texts(sources))
         .collect()
@@ -473,6 +483,13 @@ fn without_dots(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+/// Returns the configuration files of Prowess that apply, lowest precedence first. They need not
+/// exist.
+pub fn config_files(sources: &ConfigPaths) -> Vec<PathBuf> {
+    let user = sources.user.clone().into_iter();
+    user.chain(project_files(sources)).collect()
 }
 
 /// Returns the configuration files of the project, in the folders that are searched for skills. The

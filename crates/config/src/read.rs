@@ -15,7 +15,7 @@ use crate::mcp_servers::{self, McpServer};
 
 use super::Config;
 
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 14] = [
     "validate",
     "skills",
     "prompt",
@@ -26,7 +26,13 @@ const SECTIONS: [&str; 10] = [
     "model",
     "mcp",
     "missions",
+    "packages",
+    "install",
+    "registries",
+    "signers",
 ];
+/// Sections that `prowess-package` reads and checks.
+const OTHER_SECTIONS: [&str; 4] = ["packages", "install", "registries", "signers"];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 5] = ["dirs", "max-folders", "only", "precedence", "visibility"];
@@ -156,6 +162,7 @@ impl Reader {
                     self.own_settings_only(key.span(), "missions");
                 }
                 ("missions", DeValue::Table(table)) => self.missions(table),
+                (section, _) if OTHER_SECTIONS.contains(&section) => {}
                 (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
@@ -793,6 +800,8 @@ mod tests {
         );
         check("validate = 1\n", &["`validate` must be a table"]);
         check("agents = 1\n", &["`agents` must be a table"]);
+        // Checked by `prowess-package`.
+        check("[packages]\nskills = 'o/r'\n[install]\nx = 1\n", &[]);
         check(
             "[missions]\nplugin = 1\nplugins = 2\n",
             &[

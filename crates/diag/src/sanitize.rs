@@ -171,6 +171,109 @@ fn has_variant(c: char, selector: char) -> bool {
     }
 }
 
+/// Returns `true` if tag characters may follow this text: they spell the region of a flag after a
+/// waving black flag, 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
+pub fn is_flag(before: &str) -> bool {
+    before
+        .chars()
+        .rev()
+        .take(8)
+        .find(|c| !matches!(c, '\u{e0020}'..='\u{e007f}'))
+        == Some('\u{1f3f4}')
+}
+
+/// Sizes of the chunks that are tested for ASCII. Most text is ASCII with an occasional dash or
+/// arrow. Fixed sizes let the compiler vectorise the test.
+const PAGE: usize = 512;
+const LINE: usize = 64;
+
+/// Finds bidirectional and invisible characters. In chunks that are not ASCII, looks only at lead
+/// bytes, eight bytes at a time.
+pub fn deceptive(text: &str) -> Vec<(usize, char)> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut look = |at: usize| {
+        if may_deceive(&bytes[at..]) {
+            let character = text.get(at..).and_then(|rest| rest.chars().next());
+            found.extend(character.filter(|&c| is_deceptive(c)).map(|c| (at, c)));
+        }
+    };
+    let mut look_at_lines = |lines: &[[u8; LINE]], offset: usize| {
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| !is_ascii(line)) {
+            look_at_firsts(line, offset + number * LINE, &mut look);
+        }
+    };
+    let (pages, rest) = bytes.as_chunks::<PAGE>();
+    for (number, page) in pages.iter().enumerate().filter(|(_, page)| !is_ascii(page)) {
+        look_at_lines(page.as_chunks().0, number * PAGE);
+    }
+    let (lines, rest) = rest.as_chunks();
+    look_at_lines(lines, pages.len() * PAGE);
+    let mut last = [0; LINE];
+    last[..rest.len()].copy_from_slice(rest);
+    look_at_lines(&[last], bytes.len() - rest.len());
+    found
+}
+
+fn is_ascii<const N: usize>(piece: &[u8; N]) -> bool {
+    piece.iter().fold(0, |all, byte| all | byte) < 0x80
+}
+
+/// Calls `look` for every lead byte of a multi-byte character.
+fn look_at_firsts(line: &[u8; LINE], offset: usize, look: &mut impl FnMut(usize)) {
+    let mut firsts = 0_u64;
+    for (index, word) in line.as_chunks::<8>().0.iter().enumerate() {
+        // A lead byte starts with two set bits. The multiplication gathers these bits of eight
+        // bytes in the top byte, so that one loop per line is enough.
+        let word = u64::from_le_bytes(*word);
+        let word = (word & (word << 1) & 0x8080_8080_8080_8080) >> 7;
+        firsts |= (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (index * 8);
+    }
+    while firsts != 0 {
+        look(offset + firsts.trailing_zeros() as usize);
+        firsts &= firsts - 1;
+    }
+}
+
+/// Returns `true` if a deceptive character may start with these bytes.
+fn may_deceive(bytes: &[u8]) -> bool {
+    let &[first, second, ref rest @ ..] = bytes else {
+        return false;
+    };
+    if (SECONDS[usize::from(first & 63)] >> (second & 63)) & 1 == 0 {
+        return false;
+    }
+    // Dashes and quotation marks are the most common case.
+    (first, second) != (0xe2, 0x80) || rest.first().is_some_and(|third| third & 0x18 == 0x08)
+}
+
+/// For each lead byte, the second bytes of deceptive characters.
+static SECONDS: [u64; 64] = {
+    let beginnings: [(u8, &[u8]); 10] = [
+        (0xc2, &[0xad]),
+        (0xcd, &[0x8f]),
+        (0xd8, &[0x9c]),
+        (0xdc, &[0x8f]),
+        (0xe1, &[0x85, 0x9e, 0xa0]),
+        (0xe2, &[0x80, 0x81]),
+        (0xe3, &[0x85]),
+        (0xef, &[0xb8, 0xbb, 0xbe, 0xbf]),
+        (0xf0, &[0x91, 0x93, 0x96, 0x9b, 0x9d]),
+        (0xf3, &[0xa0]),
+    ];
+    let (mut table, mut at) = ([0; 64], 0);
+    while at < beginnings.len() {
+        let (first, seconds) = beginnings[at];
+        let mut second = 0;
+        while second < seconds.len() {
+            table[(first & 63) as usize] |= 1 << (seconds[second] & 63);
+            second += 1;
+        }
+        at += 1;
+    }
+    table
+};
+
 /// Returns `true` for all but line breaks and tabs.
 fn is_not_layout(c: char) -> bool {
     !matches!(c, '\n' | '\t')
@@ -286,5 +389,33 @@ mod tests {
         assert_eq!(places, ["a", "<U+001B>", "b", "<U+200B>", "<U+E0041>", "c"]);
         assert_eq!(shown.place(text.len()), shown.text.len());
         assert!(matches!(visible("a\tb").text, Cow::Borrowed("a\tb")));
+    }
+
+    #[test]
+    fn every_deceptive_character_is_found() {
+        // The search uses lead bytes, so each character must start with one of those in the table.
+        for c in (0..=0x10_ffff)
+            .filter_map(char::from_u32)
+            .filter(|&c| is_deceptive(c))
+        {
+            assert_eq!(
+                deceptive(&format!("a{c}b")),
+                [(1, c)],
+                "U+{:04X}",
+                u32::from(c)
+            );
+            let long = format!("a—“{c}”{}", "b".repeat(PAGE));
+            assert_eq!(deceptive(&long), [(7, c)], "U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn deceptive_characters_are_found_at_any_offset() {
+        for c in ['\u{ad}', '\u{200b}', '\u{e0041}'] {
+            for at in (0..200).chain(400..700) {
+                let text = format!("{}{c}{}é", "a".repeat(at), "b".repeat(750 - at));
+                assert_eq!(deceptive(&text), [(at, c)], "{at}");
+            }
+        }
     }
 }

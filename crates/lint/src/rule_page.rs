@@ -8,16 +8,21 @@ use serde_json::{Value, json};
 
 /// Formats the page of a rule for a terminal. Examples are indented instead of fenced.
 pub fn rule_page(rule: &LintRule, width: usize) -> String {
+    page(rule.page, &facts(rule), width)
+}
+
+/// Formats a page in Markdown, with a line of facts below its title.
+pub fn page(page: &str, facts: &str, width: usize) -> String {
     let mut text = String::new();
     let strong = theme::STRONG;
     let dim = theme::DIM;
     let mut fence = 0;
     // The caption of the last example, and whether that example was the last output.
     let (mut said, mut is_next) = (String::new(), false);
-    for (index, line) in rule.page.lines().enumerate() {
+    for (index, line) in page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let accent = theme::ACCENT.on_default().bold();
-            let facts = hang(&facts(rule), width, 0);
+            let facts = hang(facts, width, 0);
             text.push_str(&format!("{accent}{title}{accent:#}\n{dim}{facts}{dim:#}\n"));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             is_next = false;

@@ -1,12 +1,12 @@
 //! Builds settings and a context from a configuration and folders.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use prowess_config::Config;
 use prowess_policy::{Gate, WorkspacePaths};
 use prowess_tools::{Services, Settings, ToolContext, ToolPaths};
-use prowess_trust::TrustStore;
+use prowess_trust::{PackageLocks, TrustStore};
 
 /// The folders of a host program. The library does not look them up itself, not even the home
 /// folder.
@@ -20,6 +20,8 @@ pub struct HostPaths {
     pub state: Option<PathBuf>,
     /// More folders of our own, which commands may not access.
     pub ours: Vec<PathBuf>,
+    /// The lockfiles that packages are checked against.
+    pub packages: Option<Arc<dyn PackageLocks>>,
 }
 
 impl HostPaths {
@@ -45,7 +47,11 @@ impl HostPaths {
     /// Returns the trust store as the project sees it, or `None` if there is no folder for state.
     pub fn trust(&self) -> Option<TrustStore> {
         let folder = self.state.as_ref()?;
-        Some(TrustStore::new(folder.join("trust")).in_project(&self.workspace))
+        let store = TrustStore::new(folder.join("trust")).in_project(&self.workspace);
+        Some(match &self.packages {
+            Some(locks) => store.with_locks(Arc::clone(locks)),
+            None => store,
+        })
     }
 
     /// Applies these folders and a configuration to settings.

@@ -264,6 +264,15 @@ impl SkillFolder {
         Ok(bytes)
     }
 
+    /// Reads the first bytes of a file, at most `most`.
+    pub(crate) fn beginning(&self, raw: &str, most: usize) -> Result<Vec<u8>, ResourceError> {
+        let (path, file, _) = self.open_file(raw, u64::MAX)?;
+        read_at(&file, 0, most).map_err(|error| ResourceError::Read {
+            path,
+            source: error.into(),
+        })
+    }
+
     /// Returns the size of a file.
     pub fn size(&self, raw: &str) -> Result<u64, ResourceError> {
         self.open_file(raw, u64::MAX).map(|(_, _, size)| size)

@@ -4,7 +4,7 @@
 //! the tolerant one: it finds every command that a line may run. [`programs`] is the table of
 //! programs: what they start, write or send beyond what their name says, and which of their words
 //! are code. [`placeholders`] decides where in a command a value may be filled in. [`suggest`]
-//! proposes patterns for permission rules. Validation, trust, permissions and rendering all decide
+//! proposes patterns for permission rules. [`pipeline`] finds commands in text of any kind. Validation, trust, permissions and rendering all decide
 //! by these functions.
 //!
 //! The table reduces prompts; it is not a security boundary. The sandbox is.
@@ -13,6 +13,7 @@
 
 pub mod finder;
 pub mod lexer;
+pub mod pipeline;
 pub mod placeholders;
 pub mod programs;
 pub mod script;

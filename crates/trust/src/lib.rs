@@ -28,5 +28,6 @@ pub use store::{
     TrustStore, digest_of,
 };
 pub use summary::{
-    GrantLine, HiddenText, HookLine, OutsideLink, TrustSummary, main_file_in, summarise,
+    GrantLine, HiddenText, HookLine, OutsideLink, TrustFinding, TrustSummary, main_file_in,
+    summarise,
 };

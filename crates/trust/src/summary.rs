@@ -5,18 +5,20 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::{hex, sanitize, wording};
+use prowess_diag::{LineIndex, Severity, hex, sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::fs::read::SKILL_FILES;
 use prowess_registry::resource::{ResourceError, SkillFolder};
-use prowess_registry::{files_of, outside_route, text_and_digest};
+use prowess_registry::{files_of, outside_route, scan_skill, text_and_digest};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::escapes::escaped_with_neighbours;
-use prowess_spec::parse;
+use prowess_spec::manifest::SpannedText;
+use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::yaml::YamlNode;
+use prowess_spec::{identify, parse, tokens};
 use sha2::{Digest, Sha256};
 
 use crate::disguise::Disguises;
@@ -29,6 +31,18 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const MOST_NETWORK: usize = 10_000;
 /// Maximum number of places with hidden text to list, of comments and of others.
 const MOST_HIDDEN: usize = 10_000;
+/// Maximum number of requirements to list.
+const MOST_REQUIREMENTS: usize = 1_000;
+/// Keys of the frontmatter, or of its `metadata`, that name what a skill needs.
+const REQUIREMENT_KEYS: [&str; 7] = [
+    "mcp",
+    "mcp-servers",
+    "mcp_servers",
+    "mcpServers",
+    "requires",
+    "requirements",
+    "dependencies",
+];
 /// Describes a comment in Markdown.
 const COMMENT: &str = "a comment that is hidden on a rendered page";
 /// Text at the start of a line that is a comment.
@@ -49,6 +63,8 @@ pub struct TrustSummary {
     pub model: Option<String>,
     /// Commands that run whenever it is loaded.
     pub commands: Vec<String>,
+    /// The line of each of these commands in the text of the skill, from 1.
+    pub command_lines: Vec<usize>,
     /// Programs and scripts in its folder.
     pub scripts: Vec<PathBuf>,
     /// `true` if it has hooks.
@@ -66,6 +82,40 @@ pub struct TrustSummary {
     pub hidden_left_out: usize,
     /// Links whose target, or a link on the way to it, is outside its folder.
     pub links: Vec<OutsideLink>,
+    /// The effort that it asks for.
+    pub effort: Option<String>,
+    /// `true` if it runs in a conversation of its own.
+    pub forked: bool,
+    /// The agent that runs it.
+    pub agent: Option<String>,
+    /// `true` if only users may invoke it.
+    pub model_invocation_disabled: bool,
+    /// `true` if it is part of every conversation.
+    pub always_present: bool,
+    /// Servers, tools and programs that it says it needs, as key and value.
+    pub requirements: BTreeSet<String>,
+    /// The description that models read.
+    pub description: String,
+    /// Estimated tokens of its entry in a listing.
+    pub listing_tokens: usize,
+    /// Errors and warnings of the search for text to read first, without hidden text and links, which are
+    /// listed above. Errors first.
+    pub findings: Vec<TrustFinding>,
+}
+
+/// A finding of the search for text to read before trusting a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustFinding {
+    /// The file.
+    pub file: String,
+    /// The line; 0 if the finding is about the file.
+    pub line: usize,
+    /// The rule, which `prowess explain` describes.
+    pub rule: &'static str,
+    /// The severity.
+    pub severity: Severity,
+    /// The finding, in one phrase.
+    pub message: String,
 }
 
 /// One token of `allowed-tools`.
@@ -77,6 +127,8 @@ pub struct GrantLine {
     pub fault: Option<String>,
     /// `true` if it allows every command.
     pub unrestricted: bool,
+    /// The line in the text of the skill, from 1.
+    pub line: usize,
 }
 
 /// A command that runs on an event.
@@ -175,6 +227,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     (summary.hidden, summary.hidden_left_out) = hidden.finish(&name);
     summary.network = network.names();
     summary.network_left_out = network.left_out;
+    summary.findings = findings(skill)?;
     // The other files were read once more.
     if digest_of(skill)? != summary.digest {
         return Err(TrustError::Changed {
@@ -182,6 +235,41 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         });
     }
     Ok(summary)
+}
+
+/// Searches the files for text to read first.
+fn findings(skill: &Path) -> Result<Vec<TrustFinding>, TrustError> {
+    /// Rules about what the summary lists already.
+    const LISTED: [&str; 5] = [
+        "bidi-override",
+        "link-out",
+        "tag-characters",
+        "variation-selectors",
+        "zero-width",
+    ];
+    let mut found = Vec::new();
+    for file in scan_skill(skill)?.files {
+        let text = file.text.as_deref().unwrap_or_default();
+        let lines = LineIndex::new(text);
+        for finding in file.findings {
+            let diagnostic = finding.diagnostic;
+            if diagnostic.severity == Severity::Note || LISTED.contains(&diagnostic.rule) {
+                continue;
+            }
+            let line = diagnostic
+                .span
+                .map_or(0, |span| lines.position(text, span.start as usize).line);
+            found.push(TrustFinding {
+                file: file.path.clone(),
+                line,
+                rule: diagnostic.rule,
+                severity: diagnostic.severity,
+                message: diagnostic.message.into_owned(),
+            });
+        }
+    }
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(found)
 }
 
 /// Returns the name of the file with the text of a skill in a folder, as a scan chooses it.
@@ -201,6 +289,10 @@ fn manifest(
     summary: &mut TrustSummary,
 ) {
     let parsed = parse(text);
+    let line = |offset: usize| {
+        let before = parsed.text.get(..offset).unwrap_or_default();
+        before.matches('\n').count() + 1
+    };
     for token in parsed
         .manifest
         .allowed_tools
@@ -215,6 +307,7 @@ fn manifest(
             text: token.text.to_string(),
             unrestricted: rule.as_ref().is_ok_and(is_open),
             fault: rule.err().map(|fault| fault.why.into()),
+            line: line(token.span.range().start),
         });
     }
     let model = parsed
@@ -224,6 +317,37 @@ fn manifest(
         .map(|model| model.value.trim());
     let is_other = |model: &&str| !model.is_empty() && *model != "inherit";
     summary.model = model.filter(is_other).map(str::to_owned);
+    let fields = &parsed.manifest;
+    let text_of = |field: &Option<SpannedText<'_>>| {
+        let field = field.as_ref().filter(|field| !field.is_blank());
+        field.map(|field| field.value.trim().to_owned())
+    };
+    summary.effort = text_of(&fields.effort);
+    summary.forked = fields.is_forked();
+    summary.agent = text_of(&fields.agent);
+    summary.model_invocation_disabled = fields.model_invocation_disabled();
+    summary.always_present = fields
+        .always_present
+        .as_ref()
+        .is_some_and(|flag| flag.value);
+    // Other systems keep them in `metadata`, or in a section of their own there.
+    let metadata = fields.entry("metadata").map(|entry| &entry.value);
+    let sections = metadata.and_then(YamlNode::entries).into_iter().flatten();
+    let sections = sections.map(|entry| &entry.value).chain(metadata);
+    let sections: Vec<&YamlNode<'_>> = sections.collect();
+    for key in REQUIREMENT_KEYS {
+        let own = fields.entry(key).map(|entry| &entry.value);
+        let in_metadata = sections.iter().filter_map(|section| section.get(key));
+        for node in own.into_iter().chain(in_metadata) {
+            requirements(key, node, &mut summary.requirements);
+        }
+    }
+    let folder = place.file_name().and_then(|name| name.to_str());
+    let body = parsed.text.get(parsed.body.range()).unwrap_or_default();
+    let identity = identify(fields, folder, body);
+    summary.listing_tokens =
+        tokens::estimate(&identity.name) + tokens::estimate(&identity.description);
+    summary.description = identity.description;
     if let Some(hooks) = parsed.manifest.entry("hooks") {
         summary.hooks = true;
         for event in hooks.value.entries().into_iter().flatten() {
@@ -244,7 +368,28 @@ fn manifest(
             let command = command.of(text).trim().to_owned();
             network.add_command(&command);
             summary.commands.push(command);
+            summary.command_lines.push(line(item.span.range().start));
         }
+    }
+}
+
+/// Collects what a skill says it needs: each value with the keys that lead to it.
+// The depth is bounded by the YAML readers.
+fn requirements(path: &str, node: &YamlNode<'_>, found: &mut BTreeSet<String>) {
+    if found.len() >= MOST_REQUIREMENTS {
+        return;
+    }
+    if let Some(entries) = node.entries() {
+        for entry in entries {
+            requirements(&format!("{path} {}", entry.key), &entry.value, found);
+        }
+    } else if let Some(items) = node.items() {
+        for item in items {
+            requirements(path, item, found);
+        }
+    } else {
+        let value = node.text().unwrap_or_default().trim();
+        found.insert(format!("{path} {value}").trim_end().to_owned());
     }
 }
 
@@ -298,6 +443,13 @@ fn file(
         return;
     }
     let Ok(content) = read(&full) else { return };
+    if path == Path::new(SIDECAR_PATH) {
+        let sidecar = Sidecar::parse(&String::from_utf8_lossy(&content));
+        summary.model_invocation_disabled |= sidecar.allow_implicit_invocation == Some(false);
+        let tools = sidecar.tools.into_iter().take(MOST_REQUIREMENTS);
+        let tools = tools.map(|tool| format!("tool {tool}"));
+        summary.requirements.extend(tools);
+    }
     let script = kind == FactKind::Executable || content.starts_with(b"#!") || is_script(path);
     if script {
         summary.scripts.push(path.to_owned());
@@ -611,6 +763,56 @@ mod tests {
                 assert_eq!(summary.digest == granting, !summary.grants.is_empty());
             }
         });
+    }
+
+    #[test]
+    fn summary_has_the_settings_and_needs_of_a_skill() {
+        let world = tempfile::tempdir().unwrap();
+        let skill = world.path().join("x");
+        fs::create_dir_all(skill.join("agents")).unwrap();
+        let text = "---\nname: x\ndescription: Twelve chars\nallowed-tools: Read\neffort: high\ncontext: fork\n\
+                    agent: Explore\ndisable-model-invocation: true\nalways_present: true\n\
+                    mcp-servers:\n  github:\n    url: https://h.example\n\
+                    metadata:\n  openclaw:\n    requires:\n      bins: [pdftk, qpdf]\n---\n!`git status`\n";
+        fs::write(skill.join("SKILL.md"), text).unwrap();
+        let sidecar = "dependencies:\n  tools:\n    - type: mcp\n      value: jira\n";
+        fs::write(skill.join("agents/openai.yaml"), sidecar).unwrap();
+        let summary = summarise(&skill).unwrap();
+        assert_eq!(summary.effort.as_deref(), Some("high"));
+        assert_eq!(summary.agent.as_deref(), Some("Explore"));
+        assert!(summary.forked && summary.model_invocation_disabled && summary.always_present);
+        let requirements: Vec<&str> = summary.requirements.iter().map(|text| &**text).collect();
+        assert_eq!(
+            requirements,
+            [
+                "mcp-servers github url https://h.example",
+                "requires bins pdftk",
+                "requires bins qpdf",
+                "tool jira",
+            ]
+        );
+        assert_eq!(summary.description, "Twelve chars");
+        assert_eq!(summary.listing_tokens, 1 + 3);
+        assert_eq!(
+            (summary.grants[0].line, &*summary.command_lines),
+            (4, &[18][..])
+        );
+        fs::write(
+            skill.join("SKILL.md"),
+            "---\nname: x\ndescription: d\n---\nx\n",
+        )
+        .unwrap();
+        fs::write(
+            skill.join("agents/openai.yaml"),
+            "policy:\n  allow_implicit_invocation: false\n",
+        )
+        .unwrap();
+        let summary = summarise(&skill).unwrap();
+        assert!(summary.model_invocation_disabled && !summary.forked && !summary.always_present);
+        assert_eq!(
+            (summary.effort, summary.agent, summary.requirements.len()),
+            (None, None, 0)
+        );
     }
 
     #[test]

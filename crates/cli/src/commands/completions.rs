@@ -223,7 +223,19 @@ pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
     let candidate = |rule: &prowess_lint::rules::LintRule| {
         CompletionCandidate::new(rule.id).help(Some(rule.summary.to_owned().into()))
     };
-    RULES.iter().map(candidate).collect()
+    RULES
+        .iter()
+        .map(candidate)
+        .chain(scan_rule_names())
+        .collect()
+}
+
+/// Returns the names of the rules of `scan`.
+pub(crate) fn scan_rule_names() -> Vec<CompletionCandidate> {
+    let candidate = |rule: &prowess_scan::ScanRule| {
+        CompletionCandidate::new(rule.id).help(Some(rule.summary.to_owned().into()))
+    };
+    prowess_scan::RULES.iter().map(candidate).collect()
 }
 
 /// Returns the ids of runs of missions.

@@ -5,7 +5,8 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess_diag::{suggest, theme, wording};
 use prowess_lint::rules::{self, LintRule, RULES};
-use serde_json::json;
+use prowess_scan::ScanRule;
+use serde_json::{Value, json};
 
 use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
@@ -30,39 +31,105 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::rule_page::rule).collect::<Vec<_>>() }))?;
+            let lint = RULES.iter().map(prowess_lint::rule_page::rule);
+            let scan = prowess_scan::RULES.iter().map(scan_rule);
+            let rules: Vec<Value> = lint.chain(scan).collect();
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": rules }))?;
         } else {
             printer.answer(&list(printer.width()))?;
-            let rules = wording::count(RULES.len(), "rule");
-            printer.status(&format!("\n{rules}; explain one with `prowess explain RULE`\n`spec only`: checked with `--profile spec`; `target`: checked with `--target claude-ai`"));
+            let rules = wording::count(RULES.len() + prowess_scan::RULES.len(), "rule");
+            printer.status(&format!("\n{rules}; explain one with `prowess explain RULE`\n`spec only`: checked with `--profile spec`; `target`: checked with `--target claude-ai`; the last {} rules: checked by `prowess scan`", prowess_scan::RULES.len()));
         }
         return Ok(Exit::Done);
     };
-    let rule = find(name)?;
+    let rule = find_any(name)?;
+    let width = printer.text_width();
     if args.json {
-        printer.json(
-            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::rule_page::rule(rule)] }),
-        )?;
+        let rule = match rule {
+            AnyRule::Lint(rule) => prowess_lint::rule_page::rule(rule),
+            AnyRule::Scan(rule) => scan_rule(rule),
+        };
+        printer.json(&json!({ "schema": "prowess.explain/1", "rules": [rule] }))?;
     } else {
-        printer.answer(&prowess_lint::rule_page::rule_page(
-            rule,
-            printer.text_width(),
-        ))?;
+        printer.answer(&match rule {
+            AnyRule::Lint(rule) => prowess_lint::rule_page::rule_page(rule, width),
+            AnyRule::Scan(rule) => {
+                let facts = prowess_scan::rule_page::facts(rule);
+                prowess_lint::rule_page::page(rule.page, &facts, width)
+            }
+        })?;
     }
     Ok(Exit::Done)
 }
 
+/// Returns everything about a rule of `scan` as JSON.
+fn scan_rule(rule: &ScanRule) -> Value {
+    json!({
+        "id": rule.id,
+        "summary": rule.summary,
+        "severity": { "scan": rule.severity.as_str() },
+        "fix": "no automatic fix",
+        "page": rule.page,
+    })
+}
+
+/// A rule of `validate` or of `scan`.
+pub(crate) enum AnyRule {
+    Lint(&'static LintRule),
+    Scan(&'static ScanRule),
+}
+
+impl AnyRule {
+    /// Returns the id of a rule of `validate`.
+    pub(crate) fn lint_id(self) -> Option<&'static str> {
+        match self {
+            Self::Lint(rule) => Some(rule.id),
+            Self::Scan(_) => None,
+        }
+    }
+
+    /// Returns the id of a rule of `scan`.
+    pub(crate) fn scan_id(self) -> Option<&'static str> {
+        match self {
+            Self::Lint(_) => None,
+            Self::Scan(rule) => Some(rule.id),
+        }
+    }
+}
+
+/// Finds a rule of `validate` or of `scan` by name.
+pub(crate) fn find_any(name: &str) -> Result<AnyRule, Failure> {
+    let scan = || prowess_scan::rules::find(name).map(AnyRule::Scan);
+    match rules::find(name).map(AnyRule::Lint).or_else(scan) {
+        Some(rule) => Ok(rule),
+        None => Err(unknown(name, scan_ids())),
+    }
+}
+
+fn scan_ids() -> impl Iterator<Item = &'static str> {
+    prowess_scan::RULES.iter().map(|rule| rule.id)
+}
+
 /// Finds a rule by name. The error suggests a similar name.
 pub(crate) fn find(name: &str) -> Result<&'static LintRule, Failure> {
-    rules::find(name).ok_or_else(|| {
-        let error = Failure::new(format!("no rule named `{name}`"));
-        let ids = || RULES.iter().map(|rule| rule.id);
-        let begins = || ids().find(|id| name.len() > 2 && id.starts_with(name));
-        match suggest::nearest(name, ids()).or_else(begins) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("list all rules with `prowess explain`"),
-        }
+    rules::find(name).ok_or_else(|| match prowess_scan::rules::find(name) {
+        Some(_) => Failure::new(format!("`{name}` is a rule of `prowess scan`"))
+            .hint("check it with `prowess scan`, or add `--security`"),
+        None => unknown(name, std::iter::empty()),
     })
+}
+
+fn unknown(name: &str, more: impl Iterator<Item = &'static str>) -> Failure {
+    let error = Failure::new(format!("no rule named `{name}`"));
+    let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).chain(more).collect();
+    let begins = || {
+        let mut ids = ids.iter().copied();
+        ids.find(|id| name.len() > 2 && id.starts_with(name))
+    };
+    match suggest::nearest(name, ids.iter().copied()).or_else(begins) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("list all rules with `prowess explain`"),
+    }
 }
 
 fn list(width: Option<usize>) -> String {
@@ -72,6 +139,13 @@ fn list(width: Option<usize>) -> String {
         table.row(vec![
             Cell::styled(rule.id, theme::bold(theme::ACCENT)),
             Cell::styled(level, style),
+            Cell::new(rule.summary),
+        ]);
+    }
+    for rule in prowess_scan::RULES {
+        table.row(vec![
+            Cell::styled(rule.id, theme::bold(theme::ACCENT)),
+            Cell::styled(rule.severity.as_str(), theme::severity(rule.severity)),
             Cell::new(rule.summary),
         ]);
     }

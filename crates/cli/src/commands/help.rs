@@ -51,11 +51,11 @@ A closed pipe, as in `prowess explain | head -1`, is not an error.
     (
         "formats",
         "\
-Formats of `prowess validate --format`
+Formats of `prowess validate --format` and `prowess scan --format`
 
   full      findings with source line, reason and fix, for reading
   concise   one line per finding: path:line:column: severity[rule] message
-  json      one document, \"schema\": \"prowess.validate/1\"
+  json      one document, \"schema\": \"prowess.validate/1\" or \"prowess.scan/1\"
   github    workflow commands that annotate a pull request
   sarif     SARIF 2.1.0 for code-scanning services
 

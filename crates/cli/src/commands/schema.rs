@@ -3,6 +3,7 @@
 use clap::Args;
 use prowess_config as config;
 use prowess_diag::suggest;
+use prowess_package::lock::LOCK_SCHEMA;
 use prowess_spec::schema::SCHEMAS;
 
 use crate::output::{Exit, Failure, Printer};
@@ -16,7 +17,8 @@ const PLAN: &str = "plan";
     after_help = "\
 Examples:
   prowess schema                          list the schemas
-  prowess schema skill                    print the SKILL.md frontmatter schema"
+  prowess schema skill                    print the SKILL.md frontmatter schema
+  prowess schema lock                     print the prowess.lock schema"
 )]
 pub(crate) struct SchemaArgs {
     /// Name of a schema
@@ -27,6 +29,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure>
     let all = || {
         SCHEMAS
             .iter()
+            .chain([&LOCK_SCHEMA])
             .map(|schema| (schema.name, schema.summary))
             .chain([
                 (config::SCHEMA_NAME, config::SCHEMA_SUMMARY),
@@ -40,7 +43,8 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure>
         printer.answer(&text)?;
         return Ok(Exit::Done);
     };
-    if let Some(schema) = SCHEMAS.iter().find(|schema| schema.name == name) {
+    let mut schemas = SCHEMAS.iter().chain([&LOCK_SCHEMA]);
+    if let Some(schema) = schemas.find(|schema| schema.name == name) {
         printer.json(&(schema.build)())?;
     } else if name == config::SCHEMA_NAME {
         printer.json(&config::schema())?;

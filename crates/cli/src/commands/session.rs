@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
-use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::commands::questions;
+use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, WaitArgs};
 use crate::{permissions, targets};

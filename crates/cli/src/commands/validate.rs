@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::validate::{
-    self as validation, PathWatch, Presenter, SkillNames, ValidationAction, ValidationJob,
-    ValidationOutcome,
+    self as validation, PathWatch, Presenter, SecurityScan, SkillNames, ValidationAction,
+    ValidationJob, ValidationOutcome,
 };
 use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
@@ -21,10 +21,12 @@ use prowess_flow::Dialect;
 use prowess_lint::rules::RULES;
 use prowess_lint::{LintProfile, LintRuleSet, LintTarget};
 use prowess_registry::ScanNotice;
+use prowess_scan::ScanFinding;
 use prowess_spec::parse::MAX_FILE;
 use serde_json::{Value, json};
 
-use super::explain;
+use super::explain::{self, AnyRule};
+use super::scan;
 use crate::args::GlobalArgs;
 use crate::commands::{completions, mcp_servers};
 use crate::env::Environment;
@@ -107,6 +109,12 @@ pub(crate) struct ValidateArgs {
     /// Watch for changes and check again
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
+    /// Also search all files of the skills for text to read before trusting them, as `prowess scan` does
+    #[arg(long, help_heading = "Rules")]
+    pub(crate) security: bool,
+    /// `true` for `prowess scan`.
+    #[arg(skip)]
+    pub(crate) scan_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -216,6 +224,7 @@ fn once(
         },
         deep: !args.paths.is_empty(),
         dialect: dialect(args)?,
+        security: security(args)?,
     };
     let screen = Screen {
         format,
@@ -279,8 +288,21 @@ fn once(
     if job.action == ValidationAction::Diff {
         return print_diff(&outcome, printer);
     }
-    print_results(&outcome, &job.rules, format, args.statistics, printer)?;
-    summarise(&outcome, &elapsed, printer);
+    let unsearched = outcome.unsearched.iter();
+    for path in unsearched.take(MOST_NAMED) {
+        let path = targets::display(path, environment);
+        printer.warn(&format!(
+            "{} was not searched completely",
+            wording::tick(path)
+        ));
+    }
+    if args.scan_only {
+        scan::print(&outcome, format, args.statistics, printer)?;
+        scan::summarise(&outcome, &elapsed, printer);
+    } else {
+        print_results(&outcome, &job.rules, format, args.statistics, printer)?;
+        summarise(&outcome, &elapsed, printer);
+    }
     for error in &outcome.failures {
         let failure = Failure::new(error.to_string());
         let failure = match std::error::Error::source(error) {
@@ -346,6 +368,23 @@ fn sources(
     Ok(Some(validation::distinct(paths)))
 }
 
+/// Returns the settings of the search for text to read before trusting a skill.
+fn security(args: &ValidateArgs) -> Result<Option<SecurityScan>, Failure> {
+    if !args.security && !args.scan_only {
+        return Ok(None);
+    }
+    let ids = |names: &[String]| -> Result<Vec<&'static str>, Failure> {
+        let found = names.iter().map(|name| explain::find_any(name));
+        let found: Vec<AnyRule> = found.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().filter_map(AnyRule::scan_id).collect())
+    };
+    Ok(Some(SecurityScan {
+        only: args.scan_only,
+        select: ids(&args.select)?,
+        ignore: ids(&args.ignore)?,
+    }))
+}
+
 /// Returns the system that `--dialect` names.
 fn dialect(args: &ValidateArgs) -> Result<Option<Dialect>, Failure> {
     let Some(name) = &args.dialect else {
@@ -378,11 +417,16 @@ fn asked(args: &ValidateArgs) -> Result<RuleOptions, Failure> {
         Some("claude-ai") => Some(LintTarget::ClaudeAi),
         Some(other) => return Err(unknown_word("--target", other, &["claude-ai"])),
     };
-    let ids = |names: &[String]| {
-        names
-            .iter()
-            .map(|name| explain::find(name).map(|rule| rule.id))
-            .collect::<Result<Vec<_>, _>>()
+    let ids = |names: &[String]| -> Result<Vec<&'static str>, Failure> {
+        if !args.security && !args.scan_only {
+            let ids = names
+                .iter()
+                .map(|name| explain::find(name).map(|rule| rule.id));
+            return ids.collect();
+        }
+        let found = names.iter().map(|name| explain::find_any(name));
+        let found: Vec<AnyRule> = found.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().filter_map(AnyRule::lint_id).collect())
     };
     let mut asked = RuleOptions {
         profile,
@@ -448,7 +492,7 @@ impl Screen<'_> {
     }
 }
 
-enum FormattedFinding {
+pub(super) enum FormattedFinding {
     /// A line, or several.
     Line(String),
     /// A JSON value as compact text, which takes much less memory than the value.
@@ -490,6 +534,30 @@ impl Presenter for Screen<'_> {
             FormatArg::Github => FormattedFinding::Line(github::line(report, lines, diagnostic)),
             FormatArg::Json => FormattedFinding::json(&json::finding(report, lines, diagnostic)),
             FormatArg::Sarif => FormattedFinding::json(&sarif::result(report, lines, diagnostic)),
+        }
+    }
+
+    /// Programs also get the place.
+    fn present_scan(
+        &self,
+        report: &FileReport,
+        lines: &LineIndex,
+        finding: &ScanFinding,
+    ) -> FormattedFinding {
+        let place = finding.place.as_str();
+        let diagnostic = &finding.diagnostic;
+        match self.format {
+            FormatArg::Json if self.prints => {
+                let mut value = json::finding(report, lines, diagnostic);
+                value["place"] = json!(place);
+                FormattedFinding::json(&value)
+            }
+            FormatArg::Sarif if self.prints => {
+                let mut value = sarif::result(report, lines, diagnostic);
+                value["properties"] = json!({ "place": place });
+                FormattedFinding::json(&value)
+            }
+            _ => self.present(report, lines, diagnostic),
         }
     }
 
@@ -649,27 +717,46 @@ fn print_results(
             printer.json_with_list(&document, "findings", values)
         }
         FormatArg::Sarif => {
-            let used: Vec<sarif::RuleInfo<'_>> = RULES
-                .iter()
-                .filter(|rule| results.findings().any(|finding| finding.rule == rule.id))
-                .map(|rule| sarif::RuleInfo {
-                    id: rule.id,
-                    summary: rule.summary,
-                    page: rule.page,
-                })
-                .collect();
+            let used = rules_of(results);
             let document = sarif::log(env!("CARGO_PKG_VERSION"), &used, &[]);
             printer.json_with_list(&document, "results", values)
         }
     }
 }
 
+/// Returns the rules that have findings, for a SARIF log.
+pub(super) fn rules_of(
+    results: &ValidationOutcome<FormattedFinding>,
+) -> Vec<sarif::RuleInfo<'static>> {
+    let lint = RULES.iter().map(|rule| sarif::RuleInfo {
+        id: rule.id,
+        summary: rule.summary,
+        page: rule.page,
+    });
+    let scan = prowess_scan::RULES.iter().map(|rule| sarif::RuleInfo {
+        id: rule.id,
+        summary: rule.summary,
+        page: rule.page,
+    });
+    lint.chain(scan)
+        .filter(|rule| results.findings().any(|finding| finding.rule == rule.id))
+        .collect()
+}
+
 /// Joins findings. The first finding of each rule ends with a pointer to `prowess explain`.
-fn with_pointers<'a>(
+pub(super) fn with_pointers<'a>(
     findings: impl Iterator<Item = (&'static str, &'a str)>,
     layout: full::RenderOptions,
 ) -> String {
-    let mut explained: Vec<&str> = Vec::new();
+    with_new_pointers(findings, layout, &mut Vec::new())
+}
+
+/// Joins findings. The first finding of each rule that is not in `explained` ends with a pointer.
+pub(super) fn with_new_pointers<'a>(
+    findings: impl Iterator<Item = (&'static str, &'a str)>,
+    layout: full::RenderOptions,
+    explained: &mut Vec<&'static str>,
+) -> String {
     let mut text = String::new();
     for (rule, finding) in findings {
         text.push_str(finding);
@@ -684,7 +771,7 @@ fn with_pointers<'a>(
 }
 
 /// Prints the number of findings per rule, most frequent first.
-fn print_statistics(
+pub(super) fn print_statistics(
     results: &ValidationOutcome<FormattedFinding>,
     format: FormatArg,
     printer: &Printer,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::world::World;
 
 /// The guides, and the fewest commands that each must run.
-const GUIDES: [(&str, usize); 7] = [
+const GUIDES: [(&str, usize); 8] = [
     ("convert.md", 4),
     ("from-claude-code.md", 8),
     ("from-planck.md", 6),
@@ -16,6 +16,7 @@ const GUIDES: [(&str, usize); 7] = [
     ("from-core-agent.md", 7),
     ("from-squadron.md", 8),
     ("missions.md", 14),
+    ("packages.md", 18),
 ];
 
 /// A fenced block of a guide.

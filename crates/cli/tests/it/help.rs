@@ -9,8 +9,9 @@ fn commands(world: &World) -> Vec<String> {
         .lines()
         .skip_while(|line| *line != "Author:")
         .take_while(|line| *line != "Options:")
-        .filter_map(|line| line.strip_prefix("  "))
-        .filter_map(|line| line.split_whitespace().next())
+        .filter_map(|line| line.strip_prefix("  ")?.get(..25))
+        .flat_map(|column| column.split(", "))
+        .filter_map(|part| part.split_whitespace().next())
         .map(str::to_owned)
         .collect();
     assert!(names.len() >= 6, "{overview}");
@@ -198,8 +199,18 @@ fn prepared() -> World {
         "---\nname: reviewer\ndescription: Reviews code.\n---\nReview it.\n",
     );
     world.file("missions.hcl", crate::missions::RESEARCH);
+    world.good("../packed/forms");
+    world
+        .run(&["pack", "../packed/forms", "--format", "skill"])
+        .expect(0);
     world
 }
+
+/// Commands whose examples need packages.
+const PACKAGE_COMMANDS: &[&str] = &[
+    "add", "diff", "fork", "link", "lock", "outdated", "remove", "rollback", "store", "sync",
+    "update", "verify",
+];
 
 #[test]
 fn every_example_works() {
@@ -213,6 +224,9 @@ fn every_example_works() {
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let world = prepared();
+            if PACKAGE_COMMANDS.contains(&command.as_str()) {
+                crate::packages_journey::install(&world);
+            }
             // The id in the help is replaced by the one of a question.
             let id = match example.get(2).map(String::as_str) {
                 Some("7k2m9x4p-1") => crate::questions::wait(&world),
@@ -228,7 +242,8 @@ fn every_example_works() {
             // Trusting needs a terminal.
             let asks = example.len() == 3 && command == "trust" && !example[2].starts_with('-');
             // There are changes.
-            let differs = example.contains(&"--diff".to_owned());
+            let has = |word: &str| example.iter().any(|one| one == word);
+            let differs = has("--diff") || (command == "diff" && has("--to"));
             let code = if asks { 3 } else { i32::from(differs) };
             assert_eq!(output.code, code, "{example:?}\n{}", output.snapshot());
             assert!(

@@ -94,19 +94,9 @@ pub(super) fn deceptive(
 /// Returns `true` for characters that are part of ordinary writing.
 fn is_harmless(text: &str, at: usize, c: char, before: Option<char>, after: Option<char>) -> bool {
     match c {
-        '\u{e0020}'..='\u{e007f}' => is_flag(&text[..at]),
+        '\u{e0020}'..='\u{e007f}' => sanitize::is_flag(&text[..at]),
         _ => sanitize::is_ordinary(c, before, after),
     }
-}
-
-/// Returns `true` if tag characters may follow: after a waving black flag, 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
-fn is_flag(before: &str) -> bool {
-    before
-        .chars()
-        .rev()
-        .take(8)
-        .find(|c| !matches!(c, '\u{e0020}'..='\u{e007f}'))
-        == Some('\u{1f3f4}')
 }
 
 /// Creates one finding for all characters, at the first of them.

@@ -8,7 +8,7 @@ use prowess_render::Replacement;
 use prowess_sandbox::{Captured, CommandOutcome, End, LayerStatus, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{FileChange, TrustEntry, TrustKind, TrustState, TrustSummary};
+use prowess_trust::{FileChange, TrustEntry, TrustFinding, TrustKind, TrustState, TrustSummary};
 use serde_json::{Value, json};
 
 /// Returns a decision of the gate as a document, with the words of the parsed command.
@@ -108,6 +108,10 @@ pub fn trust(
         "links": summary.links.iter().map(|link| json!({
             "from": link.from, "to": link.to, "through": link.through,
         })).collect::<Vec<_>>(),
+        "findings": summary.findings.iter().map(|finding| json!({
+            "file": finding.file, "line": finding.line, "rule": finding.rule,
+            "severity": finding.severity.as_str(), "message": finding.message,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -173,7 +177,22 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
         .iter()
         .map(|path| path.display().to_string());
     let model: Vec<String> = summary.model.iter().cloned().collect();
-    let all: [(&'static str, Vec<String>, bool); 11] = [
+    let findings = summary.findings.iter().map(|finding| {
+        let TrustFinding {
+            file,
+            line,
+            rule,
+            severity,
+            message,
+        } = finding;
+        let place = if *line == 0 {
+            file.clone()
+        } else {
+            format!("{file}:{line}")
+        };
+        format!("{place} {}[{rule}] {message}", severity.as_str())
+    });
+    let all: [(&'static str, Vec<String>, bool); 12] = [
         ("Changed since it was trusted", trust_changes(changes), true),
         ("May do anything without approval", grants(true), true),
         ("May use without approval", grants(false), false),
@@ -185,6 +204,7 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
         ("Mentions hosts and network programs", network, false),
         ("Contains hidden text", hidden.collect(), true),
         ("Links to files outside its folder", links.collect(), true),
+        ("Read these places first", findings.collect(), true),
     ];
     let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
     filled

@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prowess_catalog::skill::MAIN_FILES;
 use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
 use prowess_flow::Dialect;
 use prowess_flow::mission::MissionSettings;
 use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
-use prowess_registry::{FoundSkill, ScanNotice, Visit, WalkOptions, read_path, visit_all};
+use prowess_registry::{
+    FoundSkill, ScanNotice, Visit, WalkOptions, read_path, scan_skill, visit_all,
+};
+use prowess_scan::{ScanContent, ScanFile, ScanFinding, SkillScanner};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
 use crate::validate::agents::{self, AgentTarget, SkillNames};
@@ -54,6 +58,26 @@ pub struct ValidationJob {
     pub deep: bool,
     /// The system whose agent files the paths are, if they are files. If `None`, their paths decide.
     pub dialect: Option<Dialect>,
+    /// Also searches all files of each skill for text to read before trusting it.
+    pub security: Option<SecurityScan>,
+}
+
+/// Settings of the search for text to read before trusting a skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityScan {
+    /// `true` to leave the rules about the specification, agent files and mission files out.
+    pub only: bool,
+    /// Rules to apply; all if empty.
+    pub select: Vec<&'static str>,
+    /// Rules to leave out.
+    pub ignore: Vec<&'static str>,
+}
+
+impl SecurityScan {
+    fn wants(&self, finding: &ScanFinding) -> bool {
+        let rule = finding.diagnostic.rule;
+        (self.select.is_empty() || self.select.contains(&rule)) && !self.ignore.contains(&rule)
+    }
 }
 
 /// Presents results. Called from several threads.
@@ -71,6 +95,16 @@ pub trait Presenter: Sync {
         lines: &LineIndex,
         diagnostic: &Diagnostic,
     ) -> Self::Finding;
+
+    /// Converts a finding of the search for text to read before trusting a skill.
+    fn present_scan(
+        &self,
+        report: &FileReport,
+        lines: &LineIndex,
+        finding: &ScanFinding,
+    ) -> Self::Finding {
+        self.present(report, lines, &finding.diagnostic)
+    }
 
     /// Returns `true` if a folder may contain no skill, such as `.agents/skills`.
     fn may_be_empty(&self, _folder: &Path) -> bool {
@@ -160,10 +194,15 @@ pub fn check_text<S: Presenter>(
 ) -> TextOutcome<S::Finding> {
     let package = PackageListing::default();
     let parsed = parse(bytes);
-    let mut findings = check(
-        &LintSubject::new(&parsed, &package).at_path(path),
-        &job.rules,
-    );
+    let is_only = job.security.as_ref().is_some_and(|scan| scan.only);
+    let mut findings = if is_only {
+        Vec::new()
+    } else {
+        check(
+            &LintSubject::new(&parsed, &package).at_path(path),
+            &job.rules,
+        )
+    };
     if job.action == ValidationAction::Fix {
         let is_text = parsed.text.len() == bytes.len();
         let (text, diagnostics) =
@@ -196,6 +235,17 @@ pub fn check_text<S: Presenter>(
     } else {
         fix::remove_inapplicable_fixes(parsed.text, &package, &job.rules, &mut findings);
         run.keep(Path::new("-"), path.to_owned(), Some(parsed.text), findings);
+        if job.security.is_some() {
+            let file = ScanFile {
+                path: "SKILL.md",
+                content: ScanContent::of(bytes),
+                executable: false,
+                is_main: true,
+            };
+            let scan = SkillScanner::new(Some(&parsed)).file(&file);
+            let text = String::from_utf8_lossy(bytes);
+            run.record_scan(Path::new("-"), path.to_owned(), Some(&text), scan.findings);
+        }
     }
     TextOutcome::Checked(
         run.outcome
@@ -219,7 +269,8 @@ impl<S: Presenter> Run<'_, S> {
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<ScanNotice> {
         let mut folders = Vec::new();
         for path in paths {
-            if let Some(target) = AgentTarget::new(&path, self.job.dialect) {
+            let agents = AgentTarget::new(&path, self.job.dialect);
+            if let Some(target) = agents.filter(|_| !self.is_scan_only()) {
                 self.check_agents(&path, target);
             } else if let Some(target) = MissionTarget::new(&path) {
                 let report = self.with_mission_settings(|settings| target.read(None, settings));
@@ -241,6 +292,13 @@ impl<S: Presenter> Run<'_, S> {
         };
         let mut summary = visit_all(&folders, options, &visitor);
         let files = visitor.files.into_inner();
+        let files = files.map(|files| {
+            if self.is_scan_only() {
+                Vec::new()
+            } else {
+                files
+            }
+        });
         let by_root = self.check_files(&folders, files.unwrap_or_else(PoisonError::into_inner));
         summary.notices.extend(by_root.notices);
         for notice in &summary.notices {
@@ -332,9 +390,105 @@ impl<S: Presenter> Run<'_, S> {
         self.record(path, self.presenter.path(path), None, findings);
     }
 
+    /// Returns `true` if only the search for text to read is wanted.
+    fn is_scan_only(&self) -> bool {
+        self.job.security.as_ref().is_some_and(|scan| scan.only)
+    }
+
+    /// Searches all files of a skill. `path` is its text.
+    fn scan(&self, path: &Path) {
+        let is_folder = path
+            .file_name()
+            .is_some_and(|name| MAIN_FILES.iter().any(|known| name == *known));
+        let folder = path.parent().unwrap_or(path);
+        let target = if is_folder { folder } else { path };
+        match scan_skill(target) {
+            Ok(scan) => {
+                for file in scan.files {
+                    let full = folder.join(&file.path);
+                    let shown = self.presenter.path(&full);
+                    self.record_scan(&full, shown, file.text.as_deref(), file.findings);
+                }
+                let mut outcome = self.lock();
+                outcome.searched += scan.searched;
+                let unsearched = scan.incomplete.iter();
+                outcome
+                    .unsearched
+                    .extend(unsearched.map(|name| folder.join(name)));
+            }
+            Err(_) => self.lock().unsearched.push(target.to_owned()),
+        }
+    }
+
+    /// Passes findings of the search to the surface and drops the text.
+    fn record_scan(
+        &self,
+        file: &Path,
+        path: String,
+        text: Option<&str>,
+        mut findings: Vec<ScanFinding>,
+    ) {
+        let wants = |finding: &ScanFinding| {
+            let scan = self.job.security.as_ref();
+            scan.is_some_and(|scan| scan.wants(finding))
+        };
+        findings.retain(wants);
+        // One fault gives one finding: the linter reports these characters with a fix.
+        let known = |rule: &str| {
+            let outcome = self.lock();
+            let mut same = outcome
+                .files
+                .iter()
+                .rev()
+                .filter(|known| known.file == file);
+            same.any(|known| known.findings.iter().any(|finding| finding.rule == rule))
+        };
+        findings.retain(|finding| match finding.diagnostic.rule {
+            "bidi-override" => !known("bidi-characters"),
+            "zero-width" => !known("invisible-characters"),
+            _ => true,
+        });
+        if findings.is_empty() {
+            return;
+        }
+        let report = FileReport {
+            path,
+            text: text.map(Arc::from),
+            diagnostics: Vec::new(),
+        };
+        let lines = LineIndex::new(report.text());
+        let counts = findings.iter().map(|finding| &finding.diagnostic).collect();
+        let finding = |finding: &ScanFinding| RuleFinding {
+            rule: finding.diagnostic.rule,
+            place: Some(finding.place),
+            text: self.presenter.present_scan(&report, &lines, finding),
+        };
+        let findings = findings.iter().map(finding).collect();
+        let mut outcome = self.lock();
+        // The lint findings of the same file come first.
+        let known = outcome
+            .files
+            .iter_mut()
+            .rev()
+            .find(|known| known.file == file);
+        match known {
+            Some(known) => {
+                known.counts.merge(counts);
+                known.findings.extend(findings);
+            }
+            None => outcome.files.push(FileFindings {
+                file: file.to_owned(),
+                counts,
+                findings,
+            }),
+        }
+    }
+
     fn check(&self, found: FoundSkill<'_>) {
         let path = self.presenter.path(found.path);
+        let file = found.path;
         match found.bytes {
+            Ok(_) if self.is_scan_only() => self.lock().skills += 1,
             Err(fault) => {
                 let findings = check(
                     &LintSubject::unread(found.package, &fault).at_path(&*path),
@@ -366,6 +520,9 @@ impl<S: Presenter> Run<'_, S> {
                     self.keep(found.path, path, Some(parsed.text), findings);
                 }
             }
+        }
+        if self.job.security.is_some() && self.job.action != ValidationAction::Diff {
+            self.scan(file);
         }
         self.presenter.step();
     }
@@ -541,6 +698,7 @@ impl<S: Presenter> Run<'_, S> {
         let counts = report.diagnostics.iter().collect();
         let finding = |diagnostic: &Diagnostic| RuleFinding {
             rule: diagnostic.rule,
+            place: None,
             text: self.presenter.present(&report, &lines, diagnostic),
         };
         let findings = report.diagnostics.iter().map(finding).collect();
@@ -630,6 +788,7 @@ mod tests {
             least: Applicability::Safe,
             deep: true,
             dialect: None,
+            security: None,
         }
     }
 

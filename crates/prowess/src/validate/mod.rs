@@ -35,6 +35,7 @@
 //!     least: Applicability::Safe,
 //!     deep: true,
 //!     dialect: None,
+//!     security: None,
 //! };
 //! let outcome = run(&job, vec![folder.path().to_owned()], &Rules);
 //! assert_eq!(outcome.skills, 1);
@@ -50,7 +51,9 @@ mod targets;
 mod watch;
 
 pub use agents::{SkillNames, is_agent_file, read_agent_file_at};
-pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
+pub use job::{
+    Presenter, SecurityScan, TextOutcome, ValidationAction, ValidationJob, check_text, run,
+};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{VisibleRoots, distinct, visible_roots};
 pub use watch::PathWatch;

@@ -7,6 +7,7 @@ use prowess_diag::render::full::Extent;
 use prowess_diag::{FindingCounts, wording};
 use prowess_registry::ScanNotice;
 use prowess_registry::replace;
+use prowess_scan::FindingPlace;
 
 /// The outcome of a validation job.
 #[derive(Debug)]
@@ -25,6 +26,10 @@ pub struct ValidationOutcome<P> {
     pub failures: Vec<replace::ReplaceError>,
     /// Paths that were skipped.
     pub notices: Vec<ScanNotice>,
+    /// The number of files that were searched for text to read before trusting a skill.
+    pub searched: usize,
+    /// Files that could not be searched, or not to their end.
+    pub unsearched: Vec<PathBuf>,
 }
 
 /// The findings in one file, in the form of the surface. The text is not kept.
@@ -43,6 +48,8 @@ pub struct FileFindings<P> {
 pub struct RuleFinding<P> {
     /// The rule.
     pub rule: &'static str,
+    /// Its place in the file, if the search for text to read found it.
+    pub place: Option<FindingPlace>,
     /// The finding in the form of the surface.
     pub text: P,
 }
@@ -88,6 +95,8 @@ impl<P> Default for ValidationOutcome<P> {
             fixed_files: Vec::new(),
             failures: Vec::new(),
             notices: Vec::new(),
+            searched: 0,
+            unsearched: Vec::new(),
         }
     }
 }
@@ -132,7 +141,8 @@ impl<P> ValidationOutcome<P> {
 
     /// Returns the number of skills and folders with findings.
     pub fn extent(&self) -> Extent {
-        let affected = self.files.len() - self.folders;
+        // Several files of one skill may have findings.
+        let affected = (self.files.len() - self.folders).min(self.checked());
         Extent {
             skills: self.checked(),
             affected,

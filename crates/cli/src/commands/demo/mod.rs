@@ -175,6 +175,7 @@ fn isolated(own: &Setup, folder: &Path, runner: Option<Arc<dyn CommandRunner>>) 
             home: Some(home),
             state: Some(folder.join("state")),
             ours: own.paths.ours.clone(),
+            packages: None,
         },
         config_file: None,
         variables: Arc::clone(&own.variables),

@@ -1,0 +1,315 @@
+//! `prowess add`
+
+use clap::Args;
+use prowess_diag::{sanitize, wording};
+use prowess_package::lock::LockedPackage;
+use prowess_package::operations::{
+    AddRequest, PackageContext, PackagePlan, apply, list_source, plan_add,
+};
+use prowess_package::source::{PackageSource, SourceOrigin};
+use prowess_trust::TrustKind;
+use serde_json::json;
+
+use crate::env::Environment;
+use crate::output::{Exit, Failure, Printer};
+use crate::packages::{self, PackagePower, ScopeArgs, failure};
+use crate::{permissions, targets, usage_store};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Install skills from git, archives, indexes or folders\n\nShows what each skill may do, and installs it without trust: nothing of it runs before you trust it. The exact files are pinned in `prowess.lock`, and checked whenever the skill is used.\n\nA source is `owner/repo`, an address of a git repository, an archive, a site with an index of skills, or a folder; `@` and a version, range, tag, branch or commit may follow, as in `prowess add acme/skills@^1.4 pdf`.",
+    after_help = "\
+Examples:
+  prowess add ./skills/pdf-tools    a folder of your own, not pinned
+  prowess add forms.skill           an archive
+  prowess add forms.skill --list    list the skills of a source"
+)]
+pub(crate) struct AddArgs {
+    /// Where the skills come from
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    /// Names or folders of skills in the source (default: the only one)
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Take this tag
+    #[arg(long, value_name = "TAG", conflicts_with_all = ["branch", "rev"])]
+    tag: Option<String>,
+    /// Follow this branch
+    #[arg(long, value_name = "BRANCH", conflicts_with = "rev")]
+    branch: Option<String>,
+    /// Take this commit
+    #[arg(long, value_name = "COMMIT")]
+    rev: Option<String>,
+    /// Install it under this name
+    #[arg(long = "as", value_name = "NAME")]
+    rename: Option<String>,
+    /// Install all skills of the source
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Look into folders such as `docs`, `examples` and `tests` as well
+    #[arg(long)]
+    all_paths: bool,
+    /// Install the skills of this plugin, which may be in another repository
+    #[arg(long, value_name = "PLUGIN")]
+    plugin: Option<String>,
+    /// List the skills of the source and install nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "trust"])]
+    list: bool,
+    /// Show what would be installed and install nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Also trust it if its digest starts with this (at least 12 digits)
+    #[arg(long, value_name = "DIGEST")]
+    trust: Option<String>,
+    /// Install despite findings of this rule of `prowess scan` (can be repeated)
+    #[arg(long, value_name = "RULE")]
+    accept: Vec<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Minimum length of a digest prefix.
+const SHORTEST: usize = 12;
+
+pub(crate) fn run(
+    args: &AddArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let context = args.scope.open(environment, printer)?;
+    let request = args.request(&context)?;
+    if args.list {
+        return list(&request, &context, args.json, printer);
+    }
+    let plan = plan_add(&context, &request).map_err(|error| failure(&error))?;
+    let mut shown = Vec::new();
+    for change in &plan.changes {
+        let power = packages::power(change, &plan, &context)?;
+        shown.extend(change.new.clone().map(|package| (package, power)));
+    }
+    let document = packages::plan_document(&plan, &context)?;
+    let mut scans = Vec::new();
+    for (package, _) in &shown {
+        let folder = package
+            .digest
+            .as_deref()
+            .and_then(|digest| plan.folder(&context.store, digest));
+        scans.extend(folder.map(|folder| (package.name.clone(), packages::scan(&folder))));
+    }
+    if !args.json {
+        for (package, power) in &shown {
+            let width = printer.list_width();
+            printer.answer(&packages::describe_new(package, power, width))?;
+        }
+        packages::print_scans(&scans, printer);
+        packages::print_notes(&plan, printer);
+    }
+    packages::check_scans(&scans, &args.accept)?;
+    if args.dry_run || plan.is_empty() {
+        if args.json {
+            let installed =
+                json!({ "schema": packages::SCHEMA, "changes": document, "installed": false });
+            printer.json(&installed)?;
+        } else {
+            printer.status(if plan.is_empty() {
+                "Already installed"
+            } else {
+                "Nothing was installed (`--dry-run`)"
+            });
+        }
+        return Ok(Exit::Done);
+    }
+    let mut wants_trust = false;
+    if !args.json && args.trust.is_none() {
+        let question = "Install it? Nothing of it runs until you trust it.";
+        match permissions::ask(question, "y/N/t = and trust").as_deref() {
+            // Without a terminal it is installed: without trust, nothing of it runs.
+            None | Some("y" | "yes") => {}
+            Some("t") => wants_trust = true,
+            Some(_) => return Ok(Exit::No),
+        }
+    }
+    if let Some(digest) = &args.trust {
+        check_digest(digest, &shown)?;
+        wants_trust = true;
+    }
+    apply(&context, &plan).map_err(|error| failure(&error))?;
+    if wants_trust {
+        trust(&shown, &context, environment)?;
+    }
+    if args.json {
+        let installed = json!({ "schema": packages::SCHEMA, "changes": document, "installed": true, "trusted": wants_trust });
+        printer.json(&installed)?;
+        return Ok(Exit::Done);
+    }
+    report(&plan, wants_trust, &context, environment, printer);
+    Ok(Exit::Done)
+}
+
+impl AddArgs {
+    fn request(&self, context: &PackageContext) -> Result<AddRequest, Failure> {
+        let texts = context.texts().map_err(|error| failure(&error))?;
+        let shorthand = texts.settings.shorthand();
+        let typed = match (&self.tag, &self.branch, &self.rev) {
+            (None, None, None) => None,
+            _ if self.source.contains('@') && !self.source.starts_with("git@") => {
+                let message =
+                    "a version after `@` and `--tag`, `--branch` or `--rev` exclude each other";
+                return Err(Failure::new(message));
+            }
+            refs => Some(refs),
+        };
+        let source = PackageSource::parse(&self.source, shorthand, SourceOrigin::Typed);
+        let mut source = source.map_err(|error| failure(&error.into()))?;
+        if let Some((tag, branch, rev)) = typed {
+            let wanted = match (tag, branch, rev) {
+                (Some(tag), ..) => prowess_package::WantedRef::tag(tag),
+                (_, Some(branch), _) => prowess_package::WantedRef::branch(branch),
+                (_, _, Some(rev)) => prowess_package::WantedRef::parse(rev),
+                _ => return Err(Failure::new("no tag, branch or commit is named")),
+            };
+            let wanted = wanted.map_err(|error| failure(&error.into()))?;
+            match &mut source {
+                PackageSource::Git(git) => git.wanted = wanted,
+                _ => {
+                    let message = "`--tag`, `--branch` and `--rev` are for git repositories";
+                    return Err(Failure::new(message));
+                }
+            }
+        }
+        Ok(AddRequest {
+            source,
+            names: self.names.clone(),
+            all: self.all,
+            all_paths: self.all_paths,
+            rename: self.rename.clone(),
+            plugin: self.plugin.clone(),
+        })
+    }
+}
+
+/// Lists the skills of a source.
+fn list(
+    request: &AddRequest,
+    context: &PackageContext,
+    is_json: bool,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let listing = list_source(context, request).map_err(|error| failure(&error))?;
+    let found = &listing.found.packages;
+    if is_json {
+        let skills = found.iter().map(|one| {
+            json!({ "name": one.name, "path": one.folder, "plugins": one.plugins, "problem": one.problem.as_ref().map(ToString::to_string) })
+        });
+        let skills: Vec<_> = skills.collect();
+        printer.json(
+            &json!({ "schema": packages::SCHEMA, "commit": listing.commit, "skills": skills }),
+        )?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for one in found {
+        text.push_str(&format!(
+            "{}  {}",
+            sanitize::line(&one.name),
+            sanitize::line(&one.folder)
+        ));
+        if let Some(problem) = &one.problem {
+            let problem = problem.to_string();
+            text.push_str(&format!(
+                "  cannot be installed: {}",
+                sanitize::line(&problem)
+            ));
+        }
+        text.push('\n');
+    }
+    printer.answer(&text)?;
+    printer.status(&wording::count(found.len(), "skill"));
+    Ok(Exit::Done)
+}
+
+fn check_digest(prefix: &str, shown: &[(LockedPackage, PackagePower)]) -> Result<(), Failure> {
+    let digits = prefix.strip_prefix("sha256:").unwrap_or(prefix);
+    for (package, _) in shown {
+        let digest = package.digest.as_deref().unwrap_or_default();
+        let fits = digits.len() >= SHORTEST
+            && digest
+                .strip_prefix("sha256:")
+                .is_some_and(|all| all.starts_with(digits));
+        if !fits {
+            let name = sanitize::line(&package.name);
+            return Err(Failure::new(format!("`--trust` does not match `{name}`"))
+                .cause(format!("the digest is {digest}"))
+                .hint("review it again with `prowess add … --dry-run`"));
+        }
+    }
+    Ok(())
+}
+
+/// Trusts the installed packages as they were shown.
+fn trust(
+    shown: &[(LockedPackage, PackagePower)],
+    context: &PackageContext,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let store = permissions::paths(environment).trust().ok_or_else(|| {
+        Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
+    })?;
+    let now = u64::try_from(usage_store::now() / 1_000_000_000).unwrap_or_default();
+    for (package, _) in shown {
+        let Some(digest) = &package.digest else {
+            continue;
+        };
+        let path = context.scope.skills.join(&package.name);
+        store
+            .grant(TrustKind::Skill, &path, digest, now)
+            .map_err(|error| {
+                Failure::new(format!("cannot trust `{}`", sanitize::line(&package.name)))
+                    .cause(error)
+            })?;
+    }
+    Ok(())
+}
+
+/// Reports what was installed, and how to undo it.
+fn report(
+    plan: &PackagePlan,
+    is_trusted: bool,
+    context: &PackageContext,
+    environment: &Environment,
+    printer: &Printer,
+) {
+    let mut names = Vec::new();
+    for change in &plan.changes {
+        let Some(package) = &change.new else {
+            continue;
+        };
+        let path = targets::display(&context.scope.skills.join(&package.name), environment);
+        printer.status(&format!(
+            "+ {} {}  {}",
+            sanitize::line(&package.name),
+            packages::version(package),
+            sanitize::line(&path)
+        ));
+        names.push(package.name.as_str());
+    }
+    let user = if context.scope.kind == prowess_package::project::ScopeKind::User {
+        &["--user"][..]
+    } else {
+        &[]
+    };
+    let command = |words: &[&str]| {
+        let all = ["prowess"].iter().chain(words).chain(&names);
+        wording::command(all.copied().collect::<Vec<_>>())
+    };
+    let undo = [&["remove"], user].concat();
+    if is_trusted {
+        printer.status(&format!("undo: {}", command(&undo)));
+    } else {
+        let next = command(&["trust"]);
+        printer.status(&format!("next: {next}; undo: {}", command(&undo)));
+    }
+}

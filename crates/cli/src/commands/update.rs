@@ -1,0 +1,247 @@
+//! `prowess update` and `prowess outdated`
+
+use clap::Args;
+use prowess_diag::{sanitize, wording};
+use prowess_package::operations::{
+    self, PackageContext, PackagePlan, UpdateOptions, apply, plan_update,
+};
+use prowess_package::resolve::AcceptedChanges;
+use serde_json::json;
+
+use crate::env::Environment;
+use crate::output::{Exit, Failure, Printer};
+use crate::packages::{self, PackagePower, ScopeArgs, failure};
+use crate::permissions;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Update packages to the newest versions that the manifest allows\n\nShows what each new version may do more than the old one, and how many lines changed. An update that may do more is asked about; without a terminal it needs `--accept-power`. Every update ends trust.",
+    after_help = "\
+Examples:
+  prowess update              update all packages
+  prowess update pdf          update one
+  prowess update --dry-run    show the updates, change nothing"
+)]
+pub(crate) struct UpdateArgs {
+    /// Names of packages (default: all)
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Show the updates and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take updates that may do more
+    #[arg(long)]
+    accept_power: bool,
+    /// Take a version that is lower than the locked one
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Take a tag that points to another commit than before
+    #[arg(long)]
+    accept_moved_tag: bool,
+    /// Take a branch whose history was rewritten
+    #[arg(long)]
+    accept_rewritten: bool,
+    /// Install despite findings of this rule of `prowess scan` (can be repeated)
+    #[arg(long, value_name = "RULE")]
+    accept: Vec<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List packages that could be updated\n\nExits with 1 if there are any.",
+    after_help = "\
+Examples:
+  prowess outdated           list updates that the manifest allows
+  prowess outdated --json    print JSON"
+)]
+pub(crate) struct OutdatedArgs {
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(
+    args: &UpdateArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let context = args.scope.open(environment, printer)?;
+    let accepted = AcceptedChanges {
+        moved_tag: args.accept_moved_tag,
+        downgrade: args.allow_downgrade,
+        rewritten: args.accept_rewritten,
+    };
+    let plan = |names: Vec<String>| {
+        let options = UpdateOptions {
+            names,
+            accepted: accepted.clone(),
+        };
+        plan_update(&context, &options).map_err(|error| failure(&error))
+    };
+    let mut planned = plan(args.names.clone())?;
+    let mut powers = powers(&planned, &context)?;
+    let document = packages::plan_document(&planned, &context)?;
+    if !args.json {
+        show(&planned, &powers, printer)?;
+        packages::print_notes(&planned, printer);
+    }
+    if planned.is_empty() || args.dry_run {
+        if args.json {
+            printer.json(
+                &json!({ "schema": packages::SCHEMA, "changes": document, "installed": false }),
+            )?;
+        } else if planned.is_empty() {
+            printer.status("Everything is up to date");
+        }
+        return Ok(Exit::Done);
+    }
+    let more =
+        |powers: &[PackagePower]| powers.iter().filter(|one| one.difference.is_more()).count();
+    if more(&powers) > 0 && !args.accept_power {
+        let counts = format!(
+            "{}, {} may do more",
+            wording::count(planned.changes.len(), "update"),
+            more(&powers)
+        );
+        let answer = if args.json {
+            None
+        } else {
+            let question = format!("{counts}. Take all, only those with the same power, or none?");
+            permissions::ask(&question, "a/s/N")
+        };
+        match answer.as_deref() {
+            Some("a" | "all") => {}
+            Some("s" | "same") => {
+                let names: Vec<String> = (planned.changes.iter().zip(&powers))
+                    .filter(|(_, power)| !power.difference.is_more())
+                    .map(|(change, _)| change.name.clone())
+                    .collect();
+                if names.is_empty() {
+                    printer.status("Nothing was updated");
+                    return Ok(Exit::No);
+                }
+                planned = plan(names)?;
+                powers = self::powers(&planned, &context)?;
+                if more(&powers) > 0 {
+                    return Err(
+                        Failure::new("the source changed while the updates were shown")
+                            .hint("run `prowess update` again"),
+                    );
+                }
+            }
+            Some(_) => {
+                printer.status("Nothing was updated");
+                return Ok(Exit::No);
+            }
+            None => {
+                let failure = Failure::new(format!("{counts}, and nothing was changed"));
+                let mut words = vec!["prowess", "update"];
+                words.extend(args.names.iter().map(String::as_str));
+                words.push("--accept-power");
+                let hint = format!("review the list, then run {}", wording::command(words));
+                return Err(failure.hint(hint).exit(Exit::Denied));
+            }
+        }
+    }
+    let mut scans = Vec::new();
+    for package in planned
+        .changes
+        .iter()
+        .filter_map(|change| change.new.as_ref())
+    {
+        let digest = package.digest.as_deref();
+        let folder = digest.and_then(|digest| planned.folder(&context.store, digest));
+        scans.extend(folder.map(|folder| (package.name.clone(), packages::scan(&folder))));
+    }
+    packages::check_scans(&scans, &args.accept)?;
+    apply(&context, &planned).map_err(|error| failure(&error))?;
+    if args.json {
+        printer
+            .json(&json!({ "schema": packages::SCHEMA, "changes": document, "installed": true }))?;
+        return Ok(Exit::Done);
+    }
+    for change in &planned.changes {
+        if let Some(package) = &change.new {
+            let name = sanitize::line(&package.name);
+            printer.status(&format!("+ {name} {}", packages::version(package)));
+        }
+    }
+    printer.status("trust ends with every update: see `prowess trust`; undo: `prowess rollback`");
+    Ok(Exit::Done)
+}
+
+pub(crate) fn outdated(
+    args: &OutdatedArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let context = args.scope.open(environment, printer)?;
+    let found = operations::outdated(&context).map_err(|error| failure(&error))?;
+    let (known, failed): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.newest.is_ok());
+    let exit = if !known.is_empty() {
+        Exit::No
+    } else if failed.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    };
+    if args.json {
+        let packages = found.iter().map(|one| {
+            json!({ "name": one.name, "locked": one.locked, "newest": one.newest.as_ref().ok(), "error": one.newest.as_ref().err().map(ToString::to_string) })
+        });
+        let packages: Vec<_> = packages.collect();
+        printer.json(&json!({ "schema": packages::SCHEMA, "outdated": packages }))?;
+        return Ok(exit);
+    }
+    for one in &known {
+        let newest = one.newest.as_deref().unwrap_or_default();
+        let locked = one.locked.as_deref().unwrap_or("none");
+        printer.answer(&format!(
+            "{}  {} → {}\n",
+            sanitize::line(&one.name),
+            sanitize::line(locked),
+            sanitize::line(newest)
+        ))?;
+    }
+    for one in &failed {
+        if let Err(error) = &one.newest {
+            let error = error.to_string();
+            let name = sanitize::line(&one.name);
+            printer.warn(&format!("{name}: {}", sanitize::line(&error)));
+        }
+    }
+    printer.status(&match known.len() {
+        0 if failed.is_empty() => "Everything is up to date".to_owned(),
+        0 => format!(
+            "{} cannot be checked",
+            wording::count(failed.len(), "package")
+        ),
+        count => format!(
+            "{}; take them with `prowess update`",
+            wording::count(count, "update")
+        ),
+    });
+    Ok(exit)
+}
+
+fn powers(plan: &PackagePlan, context: &PackageContext) -> Result<Vec<PackagePower>, Failure> {
+    let changes = plan.changes.iter();
+    changes
+        .map(|change| packages::power(change, plan, context))
+        .collect()
+}
+
+fn show(plan: &PackagePlan, powers: &[PackagePower], printer: &Printer) -> Result<(), Failure> {
+    let width = printer.list_width();
+    for (change, power) in plan.changes.iter().zip(powers) {
+        printer.answer(&packages::describe_update(change, power, width))?;
+    }
+    Ok(())
+}

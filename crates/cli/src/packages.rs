@@ -1,0 +1,525 @@
+//! Where the packages of this project and this person are, what their lockfiles pin, and how changes
+//! of packages are shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use prowess::inspect::{self, TrustSection};
+use prowess_diag::{Severity, review, sanitize, theme, wording};
+use prowess_package::fault::FaultPoints;
+use prowess_package::git::GitLimits;
+use prowess_package::lock::LockedPackage;
+use prowess_package::manifest;
+use prowess_package::operations::{
+    OnProgress, PackageChange, PackageContext, PackagePlan, PackageProgress, PlanNote,
+};
+use prowess_package::power::{self, PowerDifference};
+use prowess_package::source::SourceOrigin;
+use prowess_package::{PackageError, PackageExit};
+use prowess_trust::{TrustSummary, summarise};
+use serde_json::{Value, json};
+
+use prowess_package::pins::{LockPins, PinScope};
+use prowess_package::project::PackageScope;
+use prowess_package::store::PackageStore;
+use prowess_registry::resource::SkillFolder;
+use prowess_registry::{PackageFolders, SkillScan};
+
+use crate::env::Environment;
+use crate::output::{Exit, Failure, Printer};
+use crate::{permissions, targets, usage_store};
+
+/// Most lines of a section in a summary.
+const MOST_LINES: usize = 12;
+/// Length of a commit id or digest that is shown.
+const SHORT_ID: usize = 12;
+
+/// The scope that a command works on.
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArgs {
+    /// Work on your own packages, for all projects
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Do not use the network
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+impl ScopeArgs {
+    /// Opens the scope.
+    pub(crate) fn open(
+        &self,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<PackageContext, Failure> {
+        context(self.user, self.offline, environment, printer)
+    }
+}
+
+/// Returns the scope of the project around the current folder.
+pub(crate) fn project_scope(environment: &Environment) -> PackageScope {
+    PackageScope::project(&permissions::workspace(environment))
+}
+
+/// Returns the scope of the person, or `None` without a home or configuration folder.
+pub(crate) fn user_scope(environment: &Environment) -> Option<PackageScope> {
+    let file = environment.settings().user?;
+    Some(PackageScope::user(
+        environment.home.as_deref()?,
+        file.parent()?,
+    ))
+}
+
+/// Returns the store of packages, or `None` without a folder for data.
+pub(crate) fn store(environment: &Environment) -> Option<PackageStore> {
+    environment
+        .data_folder()
+        .map(|data| PackageStore::new(&data))
+}
+
+/// Returns the lockfiles that skills are checked against.
+pub(crate) fn pins(environment: &Environment) -> Option<Arc<LockPins>> {
+    let scopes = [Some(project_scope(environment)), user_scope(environment)];
+    // A project may not loosen it.
+    let changed = own_settings(environment).install.changed;
+    let scopes = scopes.into_iter().flatten().map(|scope| PinScope {
+        lock: scope.lock,
+        entries: scope.skills,
+        changed: changed.unwrap_or_default(),
+    });
+    let store = store(environment)?;
+    Some(Arc::new(LockPins::new(scopes.collect(), store)))
+}
+
+/// Returns the folders of packages that links of the project may lead to.
+pub(crate) fn folders(environment: &Environment) -> PackageFolders {
+    match pins(environment) {
+        Some(pins) => PackageFolders::new(move || pins.folders()),
+        None => PackageFolders::default(),
+    }
+}
+
+/// Returns what operations on a scope need.
+pub(crate) fn context(
+    user: bool,
+    offline: bool,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<PackageContext, Failure> {
+    let homeless = |what: &str| {
+        Failure::new(format!("cannot find a folder for {what}")).hint("set `PROWESS_HOME`")
+    };
+    let scope = if user {
+        user_scope(environment).ok_or_else(|| homeless("your packages"))?
+    } else {
+        project_scope(environment)
+    };
+    let fetcher = prowess_http::WebFetcher::new(crate::runtime_setup::AGENT)
+        .map_err(|error| Failure::new("cannot create the HTTP client for packages").cause(error))?;
+    Ok(PackageContext {
+        scope,
+        store: store(environment).ok_or_else(|| homeless("packages"))?,
+        cache: environment
+            .cache_folder()
+            .ok_or_else(|| homeless("the cache"))?,
+        state: environment
+            .state_folder()
+            .ok_or_else(|| homeless("the state of packages"))?,
+        environment: environment.variables.to_vec(),
+        git_limits: GitLimits::default(),
+        fetcher: (!offline).then(|| Arc::new(fetcher) as _),
+        settings: own_settings(environment).install,
+        offline,
+        now: usage_store::now() / 1_000_000_000,
+        progress: progress(printer),
+        faults: Arc::new(FaultPoints::default()),
+    })
+}
+
+/// Returns the sections about packages of the person's own file. Faults are reported by the commands
+/// that read the configuration.
+pub(crate) fn own_settings(environment: &Environment) -> manifest::PackageManifest {
+    let Some(file) = environment.settings().user else {
+        return manifest::PackageManifest::default();
+    };
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let shown = targets::display(&file, environment);
+    manifest::read(&shown, &text, SourceOrigin::Person).0
+}
+
+/// Reports steps that take time as lines, on a terminal only.
+fn progress(printer: &Printer) -> Option<OnProgress> {
+    if !printer.shows_progress() {
+        return None;
+    }
+    let aside = printer.live();
+    Some(Arc::new(move |step: &PackageProgress<'_>| {
+        let text = match step {
+            PackageProgress::Resolving { source } => format!("resolving {source}"),
+            PackageProgress::Fetching { source } => format!("fetching {source}"),
+            _ => return,
+        };
+        let dim = theme::DIM;
+        aside.line(&format!("{dim}{}{dim:#}", sanitize::line(&text)));
+    }))
+}
+
+/// Converts an error of an operation.
+pub(crate) fn failure(error: &PackageError) -> Failure {
+    let exit = match error.exit() {
+        PackageExit::No => Exit::No,
+        PackageExit::Failed => Exit::Failed,
+        PackageExit::Refused => Exit::Denied,
+        PackageExit::Credentials => Exit::NoKey,
+    };
+    let mut failure = Failure::new(sanitize::line(&error.to_string())).exit(exit);
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if text != error.to_string() {
+            failure = failure.cause(sanitize::line(&text));
+        }
+        source = cause.source();
+    }
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// What a changed package may do, before and after.
+pub(crate) struct PackagePower {
+    /// What the new version may do. The default if the package is removed.
+    pub(crate) new: TrustSummary,
+    pub(crate) difference: PowerDifference,
+    /// Changed lines of text. `None` if the package is new.
+    pub(crate) lines: Option<usize>,
+}
+
+/// Compares the old and the new files of a package.
+pub(crate) fn power(
+    change: &PackageChange,
+    plan: &PackagePlan,
+    context: &PackageContext,
+) -> Result<PackagePower, Failure> {
+    let folder = |package: Option<&LockedPackage>| {
+        let digest = package?.digest.as_deref()?;
+        plan.folder(&context.store, digest)
+    };
+    let summary = |folder: Option<&Path>| match folder {
+        None => Ok(TrustSummary::default()),
+        Some(folder) => summarise(folder).map_err(|error| {
+            Failure::new(format!(
+                "cannot read the files of package {}",
+                wording::tick(sanitize::line(&change.name))
+            ))
+            .cause(error)
+        }),
+    };
+    let (old, new) = (folder(change.old.as_ref()), folder(change.new.as_ref()));
+    let (before, after) = (summary(old.as_deref())?, summary(new.as_deref())?);
+    let lines = match (&old, &new) {
+        (Some(old), Some(new)) => {
+            let old = contents(old, change.old.as_ref());
+            let new = contents(new, change.new.as_ref());
+            Some(power::changed_words(&slices(&old), &slices(&new)).lines)
+        }
+        _ => None,
+    };
+    Ok(PackagePower {
+        difference: power::compare(&before, &after),
+        new: after,
+        lines,
+    })
+}
+
+/// Returns the files of a package.
+fn contents<'p>(folder: &Path, package: Option<&'p LockedPackage>) -> Vec<(&'p str, Vec<u8>)> {
+    let Ok(opened) = SkillFolder::open(folder) else {
+        return Vec::new();
+    };
+    let files = package.iter().flat_map(|package| &package.files);
+    files
+        .filter_map(|file| {
+            Some((
+                file.path.as_str(),
+                opened.bytes(&file.path, file.size).ok()?,
+            ))
+        })
+        .collect()
+}
+
+fn slices<'f>(files: &'f [(&'f str, Vec<u8>)]) -> BTreeMap<&'f str, &'f [u8]> {
+    let files = files.iter();
+    files
+        .map(|(path, bytes)| (*path, bytes.as_slice()))
+        .collect()
+}
+
+/// Returns the version of a package, or its commit or digest if it has none.
+pub(crate) fn version(package: &LockedPackage) -> String {
+    let short = |id: &String| -> String {
+        let id = id.strip_prefix("sha256:").unwrap_or(id);
+        id.chars().take(SHORT_ID).collect()
+    };
+    let id = package.commit.as_ref().or(package.digest.as_ref());
+    let version = package.version.clone().or_else(|| id.map(short));
+    let version = version.unwrap_or_else(|| "live".to_owned());
+    sanitize::line(&version).into_owned()
+}
+
+/// Describes what a new package may do.
+pub(crate) fn describe_new(package: &LockedPackage, power: &PackagePower, width: usize) -> String {
+    let (strong, dim) = (theme::STRONG, theme::DIM);
+    let summary = &power.new;
+    let mut facts = vec![
+        wording::count(summary.files, "file"),
+        wording::size(summary.bytes),
+    ];
+    facts.extend(
+        package
+            .license
+            .as_deref()
+            .map(|text| sanitize::line(text).into_owned()),
+    );
+    facts.push(format!(
+        "listing {} tokens",
+        power.difference.listing_tokens.1
+    ));
+    if let Some(digest) = &package.digest {
+        facts.push(digest.chars().take("sha256:".len() + SHORT_ID).collect());
+    }
+    let mut text = format!(
+        "{strong}{} {}{strong:#}  {dim}{}{dim:#}\n",
+        sanitize::line(&package.name),
+        version(package),
+        facts.join(", ")
+    );
+    let mut from = sanitize::line(&package.source.to_string()).into_owned();
+    for (word, part) in [("ref", &package.git_ref), ("commit", &package.commit)] {
+        if let Some(part) = part {
+            let part: String = part.chars().take(80).collect();
+            from.push_str(&format!(", {word} {}", sanitize::line(&part)));
+        }
+    }
+    text.push_str(&format!("  {dim}from{dim:#} {from}\n"));
+    let sections = inspect::trust_sections(&[], summary);
+    if sections.is_empty() {
+        text.push_str("  It requests no permissions, runs no commands and contains no scripts.\n");
+    }
+    for TrustSection {
+        title,
+        lines,
+        alarming,
+    } in &sections
+    {
+        let style = if *alarming {
+            theme::bold(theme::BAD)
+        } else {
+            strong
+        };
+        text.push_str(&format!("  {style}{title}{style:#}\n"));
+        for line in lines.iter().take(MOST_LINES) {
+            let rows = review::rows(&review::line(line), width.saturating_sub(6));
+            text.push_str(&format!("    {}\n", rows.join("\n      ")));
+        }
+        if lines.len() > MOST_LINES {
+            let more = wording::thousands(lines.len() - MOST_LINES);
+            text.push_str(&format!("    {dim}and {more} more{dim:#}\n"));
+        }
+    }
+    text
+}
+
+/// Describes an update: the versions, the changed lines, and what the new version may do more.
+pub(crate) fn describe_update(
+    change: &PackageChange,
+    power: &PackagePower,
+    width: usize,
+) -> String {
+    let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
+    let shown = |package: &Option<LockedPackage>| package.as_ref().map(version).unwrap_or_default();
+    let difference = &power.difference;
+    let words = power.lines.map_or_else(String::new, |lines| {
+        format!("  words: {}", wording::count(lines, "line"))
+    });
+    let more = if difference.is_more() {
+        format!("{bad}MORE{bad:#}")
+    } else {
+        "same".to_owned()
+    };
+    let mut text = format!(
+        "{strong}{}{strong:#}  {} → {}{words}  power: {more}\n",
+        sanitize::line(&change.name),
+        shown(&change.old),
+        shown(&change.new),
+    );
+    for (sign, lines) in [("+", &difference.gained), ("-", &difference.lost)] {
+        for line in lines.iter().take(MOST_LINES) {
+            let rows = review::rows(&review::line(&line.to_string()), width.saturating_sub(8));
+            let place = line.place.as_deref().map_or_else(String::new, |place| {
+                format!("  {dim}{}{dim:#}", sanitize::line(place))
+            });
+            text.push_str(&format!("    {sign} {}{place}\n", rows.join("\n      ")));
+        }
+        if lines.len() > MOST_LINES {
+            let more = wording::thousands(lines.len() - MOST_LINES);
+            text.push_str(&format!("    {sign} {dim}and {more} more{dim:#}\n"));
+        }
+    }
+    let (before, after) = difference.listing_tokens;
+    if before != after {
+        text.push_str(&format!("    listing {before} → {after} tokens\n"));
+    }
+    if difference.description_changed {
+        text.push_str("    the description that models read changed\n");
+    }
+    text
+}
+
+/// Prints the notes of a plan.
+pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
+    for note in &plan.notes {
+        let text = match note {
+            PlanNote::VersionDiffers {
+                name,
+                tag,
+                declared,
+            } => format!(
+                "{name}: the tag says version {tag}, and SKILL.md says {declared}; the tag counts"
+            ),
+            PlanNote::Large { name, files, bytes } => format!(
+                "{name} has {} and {}; other hosts need not accept it",
+                wording::count(*files, "file"),
+                wording::size(*bytes)
+            ),
+            PlanNote::FirstSight { name } => {
+                format!("{name}: the index has no digests, so its files are pinned as they are now")
+            }
+            PlanNote::HistoryUnknown { name } => {
+                format!("{name}: the server does not show if its history was rewritten")
+            }
+            PlanNote::TooYoung { name, version } => {
+                format!("{name}: {version} is younger than `minimum-age`, and was left out")
+            }
+            PlanNote::Restored { name } => {
+                format!("{name} differed from the lockfile, and is restored")
+            }
+            PlanNote::Mirror { url } => {
+                format!("`{url}` is on this machine only: others cannot fetch from it")
+            }
+            PlanNote::NotInstallable { name, reason } => {
+                format!("{name} is not installed: {reason}")
+            }
+            _ => continue,
+        };
+        printer.warn(&sanitize::line(&text));
+    }
+}
+
+/// Returns a plan as JSON.
+pub(crate) fn plan_document(
+    plan: &PackagePlan,
+    context: &PackageContext,
+) -> Result<Vec<Value>, Failure> {
+    let mut changes = Vec::new();
+    for change in &plan.changes {
+        let power = power(change, plan, context)?;
+        let package = |package: &Option<LockedPackage>| {
+            package.as_ref().map(|package| {
+                json!({
+                    "version": package.version,
+                    "commit": package.commit,
+                    "digest": package.digest,
+                    "source": package.source.to_string(),
+                })
+            })
+        };
+        let lines = |lines: &[power::PowerLine]| -> Vec<Value> {
+            let lines = lines.iter();
+            lines
+                .map(|line| json!({ "kind": line.kind.as_str(), "value": line.value, "place": line.place }))
+                .collect()
+        };
+        changes.push(json!({
+            "name": change.name,
+            "old": package(&change.old),
+            "new": package(&change.new),
+            "power": {
+                "more": power.difference.is_more(),
+                "gained": lines(&power.difference.gained),
+                "lost": lines(&power.difference.lost),
+                "listing_tokens": [power.difference.listing_tokens.0, power.difference.listing_tokens.1],
+            },
+            "changed_lines": power.lines,
+        }));
+    }
+    Ok(changes)
+}
+
+/// The schema of the JSON of all package commands.
+pub(crate) const SCHEMA: &str = "prowess.packages/1";
+
+/// Searches the files of a package with the rules of `prowess scan`. A package that cannot be read is
+/// refused elsewhere.
+pub(crate) fn scan(folder: &Path) -> SkillScan {
+    prowess_registry::scan_skill(folder).unwrap_or_default()
+}
+
+/// Prints what the scan of packages found, one line each.
+pub(crate) fn print_scans(scans: &[(String, SkillScan)], printer: &Printer) {
+    for (name, scan) in scans {
+        let found = scan.files.iter();
+        let found = found.flat_map(|file| file.findings.iter().map(move |one| (file, one)));
+        let found: Vec<_> = found.collect();
+        for (file, finding) in found.iter().take(MOST_LINES) {
+            let found = &finding.diagnostic;
+            let text = file.text.as_deref().unwrap_or_default();
+            let start = found.span.map_or(0, |span| span.start as usize);
+            let before = &text.as_bytes()[..start.min(text.len())];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let text = format!(
+                "{name}: {}: {} ({}:{line})",
+                found.severity.as_str(),
+                found.message,
+                file.path
+            );
+            printer.warn(&sanitize::line(&text));
+        }
+        if found.len() > MOST_LINES {
+            let more = wording::count(found.len() - MOST_LINES, "more finding");
+            printer.warn(&format!(
+                "{}: {more}; see `prowess scan`",
+                sanitize::line(name)
+            ));
+        }
+    }
+}
+
+/// Refuses packages with findings of error level, except those of accepted rules.
+pub(crate) fn check_scans(
+    scans: &[(String, SkillScan)],
+    accepted: &[String],
+) -> Result<(), Failure> {
+    for (name, scan) in scans {
+        let found = scan.files.iter().flat_map(|file| &file.findings);
+        let found = found.map(|one| &one.diagnostic);
+        let mut errors = found.filter(|one| one.severity == Severity::Error);
+        let refused = errors.find(|one| !accepted.iter().any(|rule| *rule == one.rule));
+        if let Some(finding) = refused {
+            let name = wording::tick(sanitize::line(name));
+            let message = format!("the scan of {name} found an error, so nothing was changed");
+            let hint = format!(
+                "read it first; to install it anyway, add `--accept {}`",
+                finding.rule
+            );
+            return Err(Failure::new(message)
+                .cause(sanitize::line(&finding.message))
+                .hint(hint)
+                .exit(Exit::Denied));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Reasons why an operation is refused.
+
+use std::path::PathBuf;
+
+use crate::error::PackageExit;
+
+/// An operation that is refused or impossible. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// The manifest is not valid.
+    #[error("`{}` is not valid: {reason}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The first fault.
+        reason: String,
+    },
+    /// There is no such package.
+    #[error("no package `{name}`")]
+    NoPackage {
+        /// The name.
+        name: String,
+    },
+    /// The name is taken by another package.
+    #[error("`{name}` is already a package, from `{source_text}`")]
+    Taken {
+        /// The name.
+        name: String,
+        /// The source of the other package.
+        source_text: String,
+    },
+    /// The source has several skills, and none was named.
+    #[error("the source has {} skills; name those to add", names.len())]
+    ChooseSkill {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The source has no skills.
+    #[error("`{source_text}` has no skills")]
+    NoSkills {
+        /// The source.
+        source_text: String,
+    },
+    /// The network is needed, but switched off.
+    #[error("`{source_text}` must be fetched, but `--offline` is set")]
+    Offline {
+        /// The source.
+        source_text: String,
+    },
+    /// Manifest and lock disagree.
+    #[error("the lock does not match the manifest: {}", names.join(", "))]
+    Frozen {
+        /// Names of the packages that differ.
+        names: Vec<String>,
+    },
+    /// The source gives other bytes than the lock says.
+    #[error("`{name}` has the digest {found}, but the lock says {locked}")]
+    Digest {
+        /// The package.
+        name: String,
+        /// The locked digest.
+        locked: String,
+        /// The digest of the bytes.
+        found: String,
+    },
+    /// The kind of source cannot be used here.
+    #[error("sources of the kind `{kind}` are not supported here")]
+    Unsupported {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The folder of a `path` source does not have a skill.
+    #[error("`{}` is not a folder with a `SKILL.md`", path.display())]
+    NotASkill {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no such entry in the history.
+    #[error("no earlier state{}", of.as_ref().map(|of| format!(" with `{of}`")).unwrap_or_default())]
+    NoHistory {
+        /// The wanted version or digest.
+        of: Option<String>,
+    },
+    /// The bytes of an earlier state are not in the store.
+    #[error("the files of `{name}` ({digest}) are not in the store")]
+    NotInStore {
+        /// The package.
+        name: String,
+        /// The digest.
+        digest: String,
+    },
+}
+
+impl OperationError {
+    /// Returns the exit code of a command that fails with this error.
+    pub fn exit(&self) -> PackageExit {
+        PackageExit::Failed
+    }
+
+    /// Returns the next command to type, or another way out.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoPackage { .. } => "list the packages with `prowess list`".to_owned(),
+            Self::Taken { name, .. } => {
+                format!(
+                    "update it with `prowess update {name}`, or choose another name with `--as`"
+                )
+            }
+            Self::ChooseSkill { names } => {
+                let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+                format!("name one of {}, or use `--all`", shown.join(", "))
+            }
+            Self::Offline { .. } => "run it again without `--offline`".to_owned(),
+            Self::Frozen { .. } => "run `prowess lock` and commit the lock".to_owned(),
+            Self::Digest { .. } => "the source changed what it gives; do not install it".to_owned(),
+            Self::NoHistory { .. } => "list the states with `prowess rollback --list`".to_owned(),
+            Self::NotInStore { .. } => "fetch them with `prowess sync`".to_owned(),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! What this machine has seen of sources: the highest sequence of each index, and the first sight of
+//! each digest.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::fault::FaultPoints;
+use crate::project::{read_text, write_new};
+
+/// Maximum number of records of each kind. The smallest keys are dropped.
+const MAX_RECORDS: usize = 20_000;
+
+/// The records of this machine.
+#[derive(Clone, Debug)]
+pub struct SeenSources {
+    folder: PathBuf,
+}
+
+#[derive(Default)]
+struct Records {
+    sequences: BTreeMap<String, u64>,
+    digests: BTreeMap<String, i64>,
+}
+
+impl SeenSources {
+    /// Opens the records below the state folder of Prowess.
+    pub fn new(state: &Path) -> Self {
+        Self {
+            folder: state.join("packages/v1"),
+        }
+    }
+
+    /// Returns the highest sequence of an index.
+    pub fn sequence(&self, url: &str) -> Option<u64> {
+        self.read().sequences.get(url).copied()
+    }
+
+    /// Returns the time of the first sight of a digest, in seconds since 1970.
+    pub fn first_sight(&self, digest: &str) -> Option<i64> {
+        self.read().digests.get(digest).copied()
+    }
+
+    /// Records a sequence and digests. A lower sequence changes nothing.
+    pub fn record(
+        &self,
+        sequence: Option<(&str, u64)>,
+        digests: &[&str],
+        now: i64,
+    ) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let lock = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(self.folder.join("seen.lock"))?;
+        lock.lock()?;
+        let mut records = self.read();
+        let mut is_new = false;
+        if let Some((url, number)) = sequence {
+            let known = records.sequences.entry(url.to_owned()).or_default();
+            is_new |= number > *known;
+            *known = number.max(*known);
+        }
+        for digest in digests {
+            if !records.digests.contains_key(*digest) {
+                records.digests.insert((*digest).to_owned(), now);
+                is_new = true;
+            }
+        }
+        if !is_new {
+            return Ok(());
+        }
+        while records.sequences.len() > MAX_RECORDS {
+            records.sequences.pop_first();
+        }
+        while records.digests.len() > MAX_RECORDS {
+            records.digests.pop_first();
+        }
+        let text = json!({
+            "version": 1,
+            "sequences": records.sequences,
+            "digests": records.digests,
+        })
+        .to_string();
+        write_new(&self.file(), text.as_bytes(), &FaultPoints::default())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("seen")
+    }
+
+    /// Reads the records. A damaged file counts as empty: it only makes checks weaker, and nothing
+    /// else can be done about it.
+    fn read(&self) -> Records {
+        let text = read_text(&self.file()).ok().flatten().unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let numbers = |key: &str| value[key].as_object().cloned().unwrap_or_default();
+        Records {
+            sequences: numbers("sequences")
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value.as_u64()?)))
+                .collect(),
+            digests: numbers("digests")
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value.as_i64()?)))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn highest_sequence_and_first_sight_are_kept() {
+        let world = tempfile::tempdir().unwrap();
+        let seen = SeenSources::new(world.path());
+        assert_eq!(seen.sequence("https://a"), None);
+        seen.record(Some(("https://a", 5)), &["sha256:1"], 100)
+            .unwrap();
+        seen.record(Some(("https://a", 3)), &["sha256:1", "sha256:2"], 200)
+            .unwrap();
+        assert_eq!(seen.sequence("https://a"), Some(5));
+        assert_eq!(seen.first_sight("sha256:1"), Some(100));
+        assert_eq!(seen.first_sight("sha256:2"), Some(200));
+    }
+}

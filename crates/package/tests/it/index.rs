@@ -1,0 +1,260 @@
+//! Indexes, archives and sites, over a real server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prowess_http::WebFetcher;
+use prowess_package::index::IndexError;
+use prowess_package::operations::{
+    AddRequest, PackFormat, PackageContext, PlanNote, SyncOptions, apply, pack, pack_site,
+    plan_add, plan_sync, verify,
+};
+use prowess_package::{LockedSource, PackageError};
+use prowess_registry::digest_of;
+
+use crate::shop::{Shop, typed};
+use crate::web::WebServer;
+
+prowess_test::tests! {
+    packed_archives_install_back_to_the_same_digest
+    site_is_read_in_every_version
+    wrong_digest_installs_nothing
+    stale_index_is_refused
+    index_of_another_host_is_not_followed
+    page_in_place_of_an_index_is_named
+}
+
+fn skill(root: &Path, name: &str) -> PathBuf {
+    let folder = root.join(name);
+    fs::create_dir_all(folder.join("scripts")).unwrap();
+    let text = format!(
+        "---\nname: {name}\ndescription: Does {name}.\nlicense: MIT\nversion: 1.2.3\n---\nUse it.\n"
+    );
+    fs::write(folder.join("SKILL.md"), text).unwrap();
+    fs::write(folder.join("scripts/run me.sh"), "#!/bin/sh\necho hi\n").unwrap();
+    let mode = PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.join("scripts/run me.sh"), mode).unwrap();
+    folder
+}
+
+fn online(shop: &Shop) -> PackageContext {
+    PackageContext {
+        fetcher: Some(Arc::new(WebFetcher::new("prowess-test").unwrap())),
+        ..shop.context()
+    }
+}
+
+fn add(
+    context: &PackageContext,
+    source: &str,
+    names: &[&str],
+) -> Result<Vec<PlanNote>, PackageError> {
+    let plan = plan_add(context, &AddRequest::new(typed(source), names))?;
+    apply(context, &plan)?;
+    Ok(plan.notes)
+}
+
+fn packed_archives_install_back_to_the_same_digest() {
+    let world = tempfile::tempdir().unwrap();
+    let folder = skill(world.path(), "pdf");
+    std::os::unix::fs::symlink("scripts/run me.sh", folder.join("run")).unwrap();
+    let long = format!("{}.md", "x".repeat(140));
+    fs::write(folder.join(&long), "long").unwrap();
+    let expected = digest_of(&folder).unwrap();
+    // The same files, made in another order at another time.
+    let second = tempfile::tempdir().unwrap();
+    let copy = second.path().join("pdf");
+    fs::create_dir(&copy).unwrap();
+    fs::write(copy.join(&long), "long").unwrap();
+    std::os::unix::fs::symlink("scripts/run me.sh", copy.join("run")).unwrap();
+    skill(second.path(), "pdf");
+    for (format, name) in [
+        (PackFormat::TarGz, "pdf.tar.gz"),
+        (PackFormat::Skill, "pdf.skill"),
+    ] {
+        let bytes = pack(&folder, format).unwrap();
+        assert_eq!(bytes, pack(&copy, format).unwrap(), "{name}");
+        let shop = Shop::new();
+        let place = shop.project().join(name);
+        fs::write(&place, &bytes).unwrap();
+        add(&shop.context(), place.to_str().unwrap(), &[]).unwrap();
+        let lock = shop.lock();
+        assert_eq!(lock.packages[0].digest.as_ref(), Some(&expected), "{name}");
+        assert_eq!(lock.packages[0].version.as_deref(), Some("1.2.3"));
+        assert_eq!(lock.packages[0].license.as_deref(), Some("MIT"));
+        assert!(lock.packages[0].archive.is_some());
+        assert_eq!(digest_of(&shop.skill("pdf")).unwrap(), expected);
+        // Another archive at the same place is refused.
+        shop.reset();
+        fs::remove_file(shop.skill("pdf")).unwrap();
+        let context = shop.context();
+        let store = context.store.clone();
+        let none = std::collections::BTreeSet::new();
+        store
+            .prune(|| Ok::<_, prowess_package::store::StoreError>(none))
+            .unwrap();
+        fs::write(&place, b"PK other").unwrap();
+        assert!(plan_sync(&context, SyncOptions::default()).is_err());
+        fs::write(&place, &bytes).unwrap();
+        let plan = plan_sync(&context, SyncOptions::default()).unwrap();
+        apply(&context, &plan).unwrap();
+        assert_eq!(verify(&context, &[]).unwrap().findings, []);
+    }
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("out")).unwrap();
+    assert!(pack(&folder, PackFormat::TarGz).is_err());
+}
+
+fn site_is_read_in_every_version() {
+    let world = tempfile::tempdir().unwrap();
+    let (pdf, csv) = (skill(world.path(), "pdf"), skill(world.path(), "csv"));
+    let expected = digest_of(&pdf).unwrap();
+    let site = world.path().join("site");
+    let skills = [("pdf".to_owned(), pdf), ("csv".to_owned(), csv)];
+    let written = pack_site(&skills, &site, None).unwrap();
+    assert!(
+        written
+            .files
+            .contains(&".well-known/agent-skills/index.json".into())
+    );
+    let web = WebServer::start(&site);
+    // 0.2.0 from the root, also below a path that has none.
+    for path in ["", "/docs"] {
+        let shop = Shop::new();
+        let notes = add(&online(&shop), &web.url(path), &["pdf"]).unwrap();
+        assert!(notes.is_empty(), "{notes:?}");
+        let lock = shop.lock();
+        assert_eq!(lock.packages[0].digest.as_ref(), Some(&expected));
+        assert!(matches!(lock.packages[0].source, LockedSource::Index(_)));
+        assert!(lock.packages[0].archive.is_some());
+        assert!(
+            plan_sync(
+                &online(&shop),
+                SyncOptions {
+                    frozen: true,
+                    ..SyncOptions::default()
+                }
+            )
+            .unwrap()
+            .is_empty()
+        );
+    }
+    // OpenCode: the index is in the named folder.
+    let shop = Shop::new();
+    let notes = add(
+        &online(&shop),
+        &web.url("/.well-known/skills/index.json"),
+        &["pdf"],
+    )
+    .unwrap();
+    assert!(notes.contains(&PlanNote::FirstSight {
+        name: "pdf".to_owned()
+    }));
+    assert_eq!(shop.lock().packages[0].digest.as_ref(), Some(&expected));
+    // 0.1.0, if there is nothing newer.
+    fs::remove_dir_all(site.join(".well-known/agent-skills")).unwrap();
+    let shop = Shop::new();
+    let all = AddRequest {
+        all: true,
+        ..AddRequest::new(typed(&web.url("")), &[])
+    };
+    let context = online(&shop);
+    apply(&context, &plan_add(&context, &all).unwrap()).unwrap();
+    assert_eq!(shop.lock().packages.len(), 2);
+    assert_eq!(
+        shop.lock().get("pdf").unwrap().digest.as_ref(),
+        Some(&expected)
+    );
+}
+
+fn wrong_digest_installs_nothing() {
+    let world = tempfile::tempdir().unwrap();
+    let site = world.path().join("site");
+    let skills = [("pdf".to_owned(), skill(world.path(), "pdf"))];
+    pack_site(&skills, &site, None).unwrap();
+    let archive = site.join(".well-known/agent-skills/pdf.tar.gz");
+    let mut bytes = fs::read(&archive).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&archive, bytes).unwrap();
+    let web = WebServer::start(&site);
+    let shop = Shop::new();
+    let error = add(&online(&shop), &web.url(""), &["pdf"]).unwrap_err();
+    assert!(
+        matches!(error, PackageError::Index(IndexError::Digest { .. })),
+        "{error:?}"
+    );
+    assert!(!shop.project().join(".agents").exists());
+    assert!(shop.store().digests().unwrap().is_empty());
+}
+
+fn stale_index_is_refused() {
+    let world = tempfile::tempdir().unwrap();
+    let site = world.path().join("site");
+    let skills = [("pdf".to_owned(), skill(world.path(), "pdf"))];
+    pack_site(&skills, &site, Some(5)).unwrap();
+    let web = WebServer::start(&site);
+    let shop = Shop::new();
+    add(&online(&shop), &web.url(""), &["pdf"]).unwrap();
+    pack_site(&skills, &site, Some(4)).unwrap();
+    let error = add(&online(&shop), &web.url(""), &["pdf"]).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            PackageError::Index(IndexError::Stale {
+                found: 4,
+                seen: 5,
+                ..
+            })
+        ),
+        "{error:?}"
+    );
+    pack_site(&skills, &site, Some(5)).unwrap();
+    add(&online(&shop), &web.url(""), &["pdf"]).unwrap();
+}
+
+fn index_of_another_host_is_not_followed() {
+    let world = tempfile::tempdir().unwrap();
+    let site = world.path().join("site");
+    let skills = [("pdf".to_owned(), skill(world.path(), "pdf"))];
+    pack_site(&skills, &site, None).unwrap();
+    let other = WebServer::start(&site);
+    let index = site.join(".well-known/agent-skills/index.json");
+    let text = fs::read_to_string(&index).unwrap();
+    let elsewhere = other.url("/.well-known/agent-skills/pdf.tar.gz");
+    fs::write(
+        &index,
+        text.replace("\"pdf.tar.gz\"", &format!("\"{elsewhere}\"")),
+    )
+    .unwrap();
+    let web = WebServer::start(&site);
+    let shop = Shop::new();
+    let error = add(&online(&shop), &web.url(""), &["pdf"]).unwrap_err();
+    assert!(
+        matches!(error, PackageError::Index(IndexError::OtherOrigin { .. })),
+        "{error:?}"
+    );
+    assert!(other.asked().is_empty());
+}
+
+fn page_in_place_of_an_index_is_named() {
+    let world = tempfile::tempdir().unwrap();
+    let folder = world.path().join(".well-known/agent-skills");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("index.json"), "<html>log in</html>").unwrap();
+    let web = WebServer::start(world.path());
+    let shop = Shop::new();
+    let error = add(&online(&shop), &web.url(""), &["pdf"]).unwrap_err();
+    assert!(
+        matches!(error, PackageError::Index(IndexError::NotJson { .. })),
+        "{error:?}"
+    );
+    let none = tempfile::tempdir().unwrap();
+    let web = WebServer::start(none.path());
+    let error = add(&online(&shop), &web.url(""), &["pdf"]).unwrap_err();
+    assert!(
+        matches!(error, PackageError::Index(IndexError::NotFound { .. })),
+        "{error:?}"
+    );
+}
