@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use prowess::inspect::{self, TrustSection};
-use prowess_diag::{Severity, review, sanitize, theme, wording};
+use prowess_diag::{LineIndex, Severity, review, sanitize, theme, wording};
 use prowess_package::fault::FaultPoints;
 use prowess_package::git::GitLimits;
 use prowess_package::lock::LockedPackage;
@@ -478,8 +478,7 @@ pub(crate) fn print_scans(scans: &[(String, SkillScan)], printer: &Printer) {
             let found = &finding.diagnostic;
             let text = file.text.as_deref().unwrap_or_default();
             let start = found.span.map_or(0, |span| span.start as usize);
-            let before = &text.as_bytes()[..start.min(text.len())];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = LineIndex::new(text).position(text, start).line;
             let text = format!(
                 "{name}: {}: {} ({}:{line})",
                 found.severity.as_str(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::Severity;
+use prowess_diag::{LineIndex, Severity};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::{Config, ConfigError, ConfigPaths, LoadedConfig, load_from};
@@ -177,8 +177,7 @@ fn rejection(all: &LoadedConfig, path: &Path, line: usize) -> Option<String> {
 
 /// Returns the line of a place in a text, from 1.
 fn line_at(text: &str, start: usize) -> usize {
-    let before = &text.as_bytes()[..start.min(text.len())];
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
+    LineIndex::new(text).position(text, start).line
 }
 
 /// Collects the keys of all values below a table. A table inside of an array is part of its value.

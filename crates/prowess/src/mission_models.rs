@@ -192,11 +192,13 @@ fn price_of(name: &str, given: Option<&ModelPrice>) -> Option<Price> {
         let listed = listed.as_ref().map_or(0.0, of);
         given.map_or(listed, |given| given.max(listed))
     };
+    // Without a list price, the cache costs as much as other input unless the block says otherwise.
+    let usual = given.input.filter(|_| listed.is_none());
     Some(Price {
         input: higher(given.input, |price| price.input),
         output: higher(given.output, |price| price.output),
-        cache_read: higher(given.cache_read, |price| price.cache_read),
-        cache_write: higher(given.cache_write, |price| price.cache_write),
+        cache_read: higher(given.cache_read.or(usual), |price| price.cache_read),
+        cache_write: higher(given.cache_write.or(usual), |price| price.cache_write),
     })
 }
 

@@ -311,7 +311,7 @@ impl TrustStore {
         let contents = real(skill)?;
         match self.record(kind, &used(skill)?) {
             Ok(record) => Ok(verdict(record, &digest_of(&contents)?)),
-            Err(state) => Ok(state),
+            Err(state) => Ok(*state),
         }
     }
 
@@ -324,7 +324,7 @@ impl TrustStore {
     ) -> Result<TrustState, TrustError> {
         Ok(match self.record(kind, &used(skill)?) {
             Ok(record) => verdict(record, digest),
-            Err(state) => state,
+            Err(state) => *state,
         })
     }
 
@@ -338,18 +338,18 @@ impl TrustStore {
     }
 
     /// Returns the record of a skill, or the state of a skill without a usable record.
-    fn record(&self, kind: TrustKind, path: &Path) -> Result<TrustRecord, TrustState> {
+    fn record(&self, kind: TrustKind, path: &Path) -> Result<TrustRecord, Box<TrustState>> {
         let file = self.record_path(kind, path);
-        let damaged = |why| TrustState::Damaged {
-            path: file.clone(),
-            why,
+        let damaged = |why| {
+            let path = file.clone();
+            Box::new(TrustState::Damaged { path, why })
         };
         let is_kind = |record: &TrustRecord| match record.kind {
             Some(known) => known == kind,
             None => kind == TrustKind::Skill,
         };
         match read_record(&file) {
-            Ok(None) => Err(TrustState::Never),
+            Ok(None) => Err(Box::new(TrustState::Never)),
             Ok(Some(record))
                 if record.path != spell(path)
                     || record.project != self.project_for(path).map(spell) =>

@@ -172,13 +172,11 @@ impl AddArgs {
                 _ => return Err(Failure::new("no tag, branch or commit is named")),
             };
             let wanted = wanted.map_err(|error| failure(&error.into()))?;
-            match &mut source {
-                PackageSource::Git(git) => git.wanted = wanted,
-                _ => {
-                    let message = "`--tag`, `--branch` and `--rev` are for git repositories";
-                    return Err(Failure::new(message));
-                }
-            }
+            let PackageSource::Git(git) = &mut source else {
+                let message = "`--tag`, `--branch` and `--rev` are for git repositories";
+                return Err(Failure::new(message));
+            };
+            git.wanted = wanted;
         }
         Ok(AddRequest {
             source,

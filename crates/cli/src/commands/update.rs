@@ -79,10 +79,7 @@ pub(crate) fn run(
         rewritten: args.accept_rewritten,
     };
     let plan = |names: Vec<String>| {
-        let options = UpdateOptions {
-            names,
-            accepted: accepted.clone(),
-        };
+        let options = UpdateOptions { names, accepted };
         plan_update(&context, &options).map_err(|error| failure(&error))
     };
     let mut planned = plan(args.names.clone())?;
