@@ -22,10 +22,7 @@ rule!(
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     for run in remote_runs(passage) {
-        let bare = run
-            .address
-            .as_ref()
-            .is_some_and(|address| address.is_bare());
+        let bare = run.address.as_ref().is_some_and(AddressHost::is_bare);
         let is_placeholder = run
             .address
             .as_ref()
@@ -192,7 +189,7 @@ fn is_run_later(file: &str, rest: &str, following: &str) -> bool {
         ];
         (command.is_empty() || command == "sudo") && is_path
             || shells.contains(&name.as_str())
-            || line.contains("chmod") && (line.contains("+x") || line.contains("7"))
+            || line.contains("chmod") && (line.contains("+x") || line.contains('7'))
     };
     rest.split([';', '&', '\n']).any(runs) || following.lines().take(8).any(runs)
 }
