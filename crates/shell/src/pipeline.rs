@@ -409,6 +409,32 @@ pub fn program_name(word: &str) -> String {
     name.trim_end_matches([':', '.']).to_owned()
 }
 
+/// Returns `true` if a word stands before the program that a line runs: `sudo`.
+pub fn is_wrapper(word: &str) -> bool {
+    WRAPPERS.contains(&word)
+}
+
+/// Returns `true` if a program runs the file that is its first word: a shell, an interpreter, `source`.
+pub fn runs_file(program: &str) -> bool {
+    let name = program_name(program);
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    SHELLS.contains(&name.as_str())
+        || ["source", "start-process"].contains(&name.as_str())
+        || matches!(
+            code_of(plain),
+            Some((_, Code::Shell | Code::Interpreter { .. }))
+        )
+}
+
+/// Returns `true` if a command makes a file executable: `chmod +x`, `chmod 755`.
+pub fn makes_executable(command: &str) -> bool {
+    let mut words = command
+        .split_whitespace()
+        .skip_while(|word| is_wrapper(word));
+    words.next() == Some("chmod")
+        && words.any(|word| word.contains("+x") || word.contains(['1', '3', '5', '7']))
+}
+
 impl<'t> Stage<'t> {
     /// Returns the words from the program on, without assignments, wrappers and their options.
     pub fn command(&self) -> &[&'t str] {
