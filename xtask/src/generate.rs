@@ -118,11 +118,17 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// Returns the commands listed in the overview, one per line, before the options.
+/// Width of the first column of the overview.
+const FIRST_COLUMN: usize = 25;
+
+/// Returns the commands listed in the overview, before the options: `list, find WORDS...` are two.
 fn named_commands(overview: &str) -> impl Iterator<Item = &str> {
     let lines = overview.lines().skip_while(|line| *line != "Author:");
     let lines = lines.take_while(|line| *line != "Options:");
-    lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+    let columns = lines.filter_map(|line| line.strip_prefix("  ")?.get(..FIRST_COLUMN));
+    columns
+        .flat_map(|column| column.split(", "))
+        .filter_map(|part| part.split_whitespace().next())
 }
 
 /// The profiles whose severities are listed. `crew` has those of `claude-code`.

@@ -71,13 +71,11 @@ pub fn scan_skill(path: &Path) -> Result<SkillScan, ContentsError> {
             Vec::new()
         } else {
             // One byte more shows that there is more.
-            match open.beginning(&name, MAX_BYTES + 1) {
-                Ok(bytes) => bytes,
-                Err(_) => {
-                    scan.incomplete.push(name);
-                    continue;
-                }
-            }
+            let Ok(bytes) = open.beginning(&name, MAX_BYTES + 1) else {
+                scan.incomplete.push(name);
+                continue;
+            };
+            bytes
         };
         if is_main {
             scanner = SkillScanner::new(Some(&parse(&bytes)));

@@ -366,8 +366,8 @@ impl<'t> Passage<'t, '_> {
     }
 
     fn is_comment(&self) -> bool {
-        let line = self.line.trim_start();
         const MARKS: [&str; 7] = ["#", "//", "--", "*", "<!--", "rem ", "REM "];
+        let line = self.line.trim_start();
         !line.starts_with("#!") && MARKS.iter().any(|mark| line.starts_with(mark))
     }
 

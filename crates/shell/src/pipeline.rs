@@ -232,7 +232,6 @@ pub fn stages(text: &str) -> Vec<Stage<'_>> {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied();
         // The mark, the connection of what follows, and the change of depth.
         let (length, following, depth) = match (byte, next) {
-            (None, _) => (1, StageLink::Then, 0),
             (Some(b'|'), Some(b'|')) | (Some(b'&'), Some(b'&')) => (2, StageLink::Then, 0),
             (Some(b'|'), Some(b'&')) => (2, StageLink::Pipe, 0),
             (Some(b'|'), _) => (1, StageLink::Pipe, 0),
@@ -241,7 +240,7 @@ pub fn stages(text: &str) -> Vec<Stage<'_>> {
             (Some(b'&'), _) if matches!(before, Some(b'>' | b'<')) => (0, StageLink::Then, 0),
             // Parameters of an address.
             (Some(b'&'), Some(c)) if c.is_ascii_alphanumeric() => (0, StageLink::Then, 0),
-            (Some(b';' | b'\n' | b'&'), _) => (1, StageLink::Then, 0),
+            (None | Some(b';' | b'\n' | b'&'), _) => (1, StageLink::Then, 0),
             (Some(b'$' | b'<' | b'>'), Some(b'(')) => (2, StageLink::Inside, 1),
             // A call in another language is not a command; `iex(…)` is one.
             (Some(b'('), _) if is_call(&text[start..at]) => (1, StageLink::Then, 2),
@@ -410,6 +409,32 @@ pub fn program_name(word: &str) -> String {
     name.trim_end_matches([':', '.']).to_owned()
 }
 
+/// Returns `true` if a word stands before the program that a line runs: `sudo`.
+pub fn is_wrapper(word: &str) -> bool {
+    WRAPPERS.contains(&word)
+}
+
+/// Returns `true` if a program runs the file that is its first word: a shell, an interpreter, `source`.
+pub fn runs_file(program: &str) -> bool {
+    let name = program_name(program);
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    SHELLS.contains(&name.as_str())
+        || ["source", "start-process"].contains(&name.as_str())
+        || matches!(
+            code_of(plain),
+            Some((_, Code::Shell | Code::Interpreter { .. }))
+        )
+}
+
+/// Returns `true` if a command makes a file executable: `chmod +x`, `chmod 755`.
+pub fn makes_executable(command: &str) -> bool {
+    let mut words = command
+        .split_whitespace()
+        .skip_while(|word| is_wrapper(word));
+    words.next() == Some("chmod")
+        && words.any(|word| word.contains("+x") || word.contains(['1', '3', '5', '7']))
+}
+
 impl<'t> Stage<'t> {
     /// Returns the words from the program on, without assignments, wrappers and their options.
     pub fn command(&self) -> &[&'t str] {
@@ -457,8 +482,8 @@ impl<'t> Stage<'t> {
     }
 
     fn position(&self, names: &[&str]) -> Option<usize> {
-        let is_named = |word: &&str| names.contains(&program_name(word).as_str());
-        self.words.iter().position(|word| is_named(&word))
+        let is_named = |word: &&'t str| names.contains(&program_name(word).as_str());
+        self.words.iter().position(is_named)
     }
 
     /// Returns `true` if it runs what it reads from standard input: `sh`, `bash -s`, `python3 -`.
@@ -490,7 +515,7 @@ impl<'t> Stage<'t> {
             };
             let has_input = arguments.iter().any(|word| *word == "-s" || *word == "-");
             return has_input
-                || !arguments.iter().any(|word| is_code(word))
+                || !arguments.iter().any(is_code)
                     && arguments.iter().take(2).find(is_file).is_none();
         }
         if matches!(name.as_str(), "xargs" | "parallel") {

@@ -22,10 +22,7 @@ rule!(
 
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     for run in remote_runs(passage) {
-        let bare = run
-            .address
-            .as_ref()
-            .is_some_and(|address| address.is_bare());
+        let bare = run.address.as_ref().is_some_and(AddressHost::is_bare);
         let is_placeholder = run
             .address
             .as_ref()
@@ -175,24 +172,11 @@ fn is_run_later(file: &str, rest: &str, following: &str) -> bool {
             .unwrap_or_default()
             .trim();
         let word = command.split_whitespace().next_back().unwrap_or_default();
-        let name = pipeline::program_name(word.trim_start_matches(['"', '\'']));
         let is_path = line[..at].ends_with("./") || line[..at].ends_with(".\\");
-        let shells = [
-            "sh",
-            "bash",
-            "zsh",
-            "python",
-            "python3",
-            "node",
-            "perl",
-            "ruby",
-            "source",
-            "powershell",
-            "start-process",
-        ];
-        (command.is_empty() || command == "sudo") && is_path
-            || shells.contains(&name.as_str())
-            || line.contains("chmod") && (line.contains("+x") || line.contains("7"))
+        let is_first = command.is_empty() || pipeline::is_wrapper(command);
+        is_first && is_path
+            || pipeline::runs_file(word.trim_start_matches(['"', '\'']))
+            || pipeline::makes_executable(command)
     };
     rest.split([';', '&', '\n']).any(runs) || following.lines().take(8).any(runs)
 }

@@ -58,6 +58,54 @@ matcher!(
     r"\b(?: pdfs? | docx? | spreadsheets? | workbooks? | xlsx? | wifi | database | user(?:s|name)? | login | hash\w* | credentials | keychain | email | crack\w* | john | hashcat | brute | wordlist | ask | prompts? | asks | protected | forgot\w* | steg\w* )\b"
 );
 
+/// Words after "password" with which a sentence goes on.
+const WORDS: &[&str] = &[
+    "and",
+    "or",
+    "is",
+    "if",
+    "to",
+    "for",
+    "from",
+    "in",
+    "the",
+    "a",
+    "an",
+    "of",
+    "with",
+    "protected",
+    "protection",
+    "hash",
+    "hashes",
+    "required",
+    "field",
+    "fields",
+    "policy",
+    "manager",
+    "reset",
+    "dialog",
+    "prompt",
+    "that",
+    "when",
+    "you",
+    "will",
+    "must",
+    "should",
+    "can",
+    "as",
+    "by",
+    "on",
+    "at",
+    "it",
+    "information",
+    "data",
+    "using",
+    "support",
+    "removal",
+    "recovery",
+    "handling",
+];
+
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     let text = passage.text;
     if let Some(range) = COMMAND.find(text).filter(|_| passage.is_code) {
@@ -94,53 +142,6 @@ fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
                 !c.is_whitespace() && !matches!(c, '`' | '"' | '\'' | '”' | '*' | ')' | '.' | ',')
             })
             .collect();
-        // An ordinary word after "password" is a sentence that goes on.
-        const WORDS: &[&str] = &[
-            "and",
-            "or",
-            "is",
-            "if",
-            "to",
-            "for",
-            "from",
-            "in",
-            "the",
-            "a",
-            "an",
-            "of",
-            "with",
-            "protected",
-            "protection",
-            "hash",
-            "hashes",
-            "required",
-            "field",
-            "fields",
-            "policy",
-            "manager",
-            "reset",
-            "dialog",
-            "prompt",
-            "that",
-            "when",
-            "you",
-            "will",
-            "must",
-            "should",
-            "can",
-            "as",
-            "by",
-            "on",
-            "at",
-            "it",
-            "information",
-            "data",
-            "using",
-            "support",
-            "removal",
-            "recovery",
-            "handling",
-        ];
         word.len() >= 3 && !WORDS.contains(&word.to_ascii_lowercase().as_str())
     };
     // The match ends with the first character of the password.

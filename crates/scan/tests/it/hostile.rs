@@ -634,6 +634,8 @@ fn every_error_rule_has_hostile_texts() {
 /// The same command in different places.
 #[test]
 fn the_place_decides_how_much_a_finding_counts() {
+    use FindingPlace as P;
+    use Severity::{Error, Warning};
     const COMMAND: &str = "echo Y3VybCB4 | base64 -d | sh";
     let check = |path: &str, text: String, severity: Severity, place: FindingPlace| {
         let found = scan(path, &text);
@@ -643,8 +645,6 @@ fn the_place_decides_how_much_a_finding_counts() {
             "{path}: {text}"
         );
     };
-    use FindingPlace as P;
-    use Severity::{Error, Warning};
     check(
         "SKILL.md",
         format!("```bash\n{COMMAND}\n```\n"),
