@@ -137,6 +137,8 @@ struct Jobs {
 
 struct Job {
     number: u64,
+    /// The run, as soon as it is recorded.
+    run: Option<Box<str>>,
     cancel: CancellationToken,
 }
 
@@ -146,6 +148,7 @@ type StartReport = mpsc::SyncSender<Result<Box<str>, Failure>>;
 /// Reports the first session of a job, which is the run, and notes that something was recorded.
 struct RunWatcher {
     host: Arc<Host>,
+    number: u64,
     started: Mutex<Option<StartReport>>,
 }
 
@@ -166,7 +169,17 @@ impl Watcher for RunWatcher {
             return;
         };
         let started = self.started.lock();
-        if let Some(started) = started.unwrap_or_else(PoisonError::into_inner).take() {
+        let started = started.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(started) = started {
+            let mut jobs = self.host.jobs();
+            let job = jobs
+                .running
+                .iter_mut()
+                .find(|job| job.number == self.number);
+            if let Some(job) = job {
+                job.run = Some(session.into());
+            }
+            drop(jobs);
             // The request may have been cancelled.
             let _ = started.try_send(Ok(session.into()));
         }
@@ -180,7 +193,8 @@ impl Host {
     }
 
     /// Starts a thread that runs or continues a mission. Returns the id of the run as soon as it is
-    /// recorded.
+    /// recorded. A run that a thread has already is not started again: the thread looks for answers
+    /// before it ends.
     fn launch(self: &Arc<Self>, how: Start) -> Result<Box<str>, Failure> {
         let cancel = CancellationToken::new();
         let number = {
@@ -194,10 +208,19 @@ impl Host {
                     Failure::new(message).hint("wait for one to end, or call `cancel_mission`")
                 );
             }
+            let run = match &how {
+                Start::Run(_) => None,
+                Start::Resume(run, ..) => Some(run.clone()),
+            };
+            let has = |run: &Box<str>| jobs.running.iter().any(|job| job.run.as_ref() == Some(run));
+            if let Some(run) = run.clone().filter(has) {
+                return Ok(run);
+            }
             jobs.next += 1;
             let number = jobs.next;
             jobs.running.push(Job {
                 number,
+                run,
                 cancel: cancel.clone(),
             });
             number
@@ -211,6 +234,7 @@ impl Host {
             };
             let watcher = Arc::new(RunWatcher {
                 host: Arc::clone(&host),
+                number,
                 started: Mutex::new(Some(sender.clone())),
             });
             let ended = host.work(how, &watcher, &cancel);
@@ -242,14 +266,14 @@ impl Host {
             let services = mission_run::services(&how, &setup, &self.environment, &printer);
             let (services, _client) = services?;
             let _watching = setup.watch();
-            let watcher = Arc::clone(watcher);
+            let updates = Arc::clone(watcher);
             let approver = Arc::clone(&setup.services.approver);
             let execution = mission_run::execute(
                 how,
                 &self.model,
                 setup,
                 (Arc::new(services), approver),
-                watcher,
+                updates,
                 |_, _, _| {},
                 cancel,
             );
@@ -258,14 +282,18 @@ impl Host {
             let Ending::Waiting { questions } = ending else {
                 return Ok(());
             };
-            // An answer may have been given while other tasks were running.
+            // An answer may have been given while other tasks were running. An answer that is given
+            // after this look finds no thread with the run, and starts one.
+            let mut jobs = self.jobs();
             let is_answered = questions.iter().any(|id| {
                 let found = self.store.question(id);
                 found.is_ok_and(|found| matches!(found.state, QuestionState::Answered(_)))
             });
             if cancel.is_cancelled() || !is_answered {
+                jobs.running.retain(|job| job.number != watcher.number);
                 return Ok(());
             }
+            drop(jobs);
             let resume = self.resume(&run, &state, MissionResume::default())?;
             how = Start::Resume(run, Box::new(resume), Box::new(state));
         }

@@ -296,7 +296,9 @@ fn hints_of_mission_errors_can_be_typed() {
 
     // Errors in the files, then files that are not trusted.
     let good = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
-    world.file("mission.hcl", format!("{good}\nmodle \"x\" {{\n}}\n"));
+    let bad = good.replacen("commander {", "unknwon = 1\n  commander {", 1);
+    assert_ne!(bad, good);
+    world.file("mission.hcl", bad);
     let wrong = run(&["mission", "run", "x"], &working).expect(1);
     again(&suggested(&wrong, "mission plan"), &[], 1);
     world.file("mission.hcl", format!("{good}\n# changed\n"));

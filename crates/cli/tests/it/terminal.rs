@@ -285,6 +285,11 @@ fn no_command_passes_escapes_to_a_terminal() {
     let world = world();
     let file = format!("references/{}", name());
     let folder = format!(".agents/skills/{}", name());
+    world.file(
+        "packs/packed/SKILL.md",
+        format!("---\nname: packed\ndescription: \"{ESCAPED} Use when asked.\"\nlicense: \"{ESCAPED}\"\nversion: \"{ESCAPED}\"\nallowed-tools: Read {HOSTILE}\n---\n{HOSTILE}\n"),
+    );
+    world.run(&["pack", "packs/packed"]).expect(0);
     let model = format!("scripted:{}", world.path("script.jsonl").display());
     let load = json!({"name": "evil"}).to_string();
     let resource = json!({"skill_name": "evil", "resource_path": file}).to_string();
@@ -465,6 +470,36 @@ fn no_command_passes_escapes_to_a_terminal() {
         ("doctor", vec!["doctor"]),
         ("doctor", vec!["doctor", "--json"]),
         ("schema", vec!["schema", HOSTILE]),
+        ("init", vec!["init", "--dry-run"]),
+        ("config show", vec!["config", "show", HOSTILE]),
+        ("config show", vec!["config", "show"]),
+        ("scan", vec!["scan", &folder]),
+        ("scan", vec!["scan", HOSTILE]),
+        ("pack", vec!["pack", &folder, "--site", "public"]),
+        ("pack", vec!["pack", HOSTILE]),
+        ("add", vec!["add", &folder, "--list"]),
+        ("add", vec!["add", "./source", HOSTILE]),
+        ("add", vec!["add", "packed.skill"]),
+        ("add", vec!["add", HOSTILE]),
+        ("sync", vec!["sync"]),
+        ("outdated", vec!["outdated"]),
+        ("update", vec!["update", HOSTILE]),
+        ("update", vec!["update"]),
+        ("lock", vec!["lock"]),
+        ("verify", vec!["verify"]),
+        ("verify", vec!["verify", HOSTILE]),
+        ("diff", vec!["diff", HOSTILE]),
+        ("diff", vec!["diff", "packed"]),
+        ("link", vec!["link", HOSTILE]),
+        ("link", vec!["link", "claude-code"]),
+        ("rollback", vec!["rollback", "--list"]),
+        ("rollback", vec!["rollback", HOSTILE]),
+        ("fork", vec!["fork", HOSTILE]),
+        ("fork", vec!["fork", "packed"]),
+        ("remove", vec!["remove", HOSTILE]),
+        ("remove", vec!["remove", "packed"]),
+        ("store show", vec!["store", "show"]),
+        ("store prune", vec!["store", "prune"]),
         ("completions", vec!["completions", HOSTILE]),
         ("help", vec!["help", HOSTILE]),
     ];
