@@ -212,9 +212,10 @@ impl Host {
                 Start::Run(_) => None,
                 Start::Resume(run, ..) => Some(run.clone()),
             };
-            let has = |run: &Box<str>| jobs.running.iter().any(|job| job.run.as_ref() == Some(run));
-            if let Some(run) = run.clone().filter(has) {
-                return Ok(run);
+            if let Some(run) = &run
+                && jobs.running.iter().any(|job| job.run.as_ref() == Some(run))
+            {
+                return Ok(run.clone());
             }
             jobs.next += 1;
             let number = jobs.next;
