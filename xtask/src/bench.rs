@@ -14,18 +14,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
+use prowess_registry::scan_skill;
 use prowess_spec::parse;
 
 const ROUNDS: usize = 7;
 const THREADS: usize = 2;
 
 /// The jobs, the baseline first.
-const JOBS: [(&str, &str); 5] = [
+const JOBS: [(&str, &str); 6] = [
     ("read", "(a) read every SKILL.md, paths known, nothing else"),
     ("walk-read", "    find the skills, read them, nothing else"),
     ("parse", "(b) find, read, parse"),
     ("check", "(c) find, read, parse, all rules"),
     ("check-spec", "    the same, profile spec"),
+    ("scan", "(d) find, list and read all files, scan them"),
 ];
 
 /// Measures with the repeated skills of a corpus, then with larger sizes.
@@ -179,6 +181,15 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         }
         "check" => checked(LintProfile::ClaudeCode),
         "check-spec" => checked(LintProfile::Spec),
+        "scan" => {
+            let start = Instant::now();
+            walk(&roots, options, &|found| {
+                let folder = found.path.parent().unwrap_or(found.path);
+                let findings = scan_skill(folder).map_or(0, |scan| scan.files.len());
+                count.fetch_add(findings, Ordering::Relaxed);
+            });
+            start.elapsed()
+        }
         other => bail!("unknown job {other}"),
     };
     println!(

@@ -49,14 +49,17 @@ pub fn scan_skill(path: &Path) -> Result<SkillScan, ContentsError> {
     // What the skill is about decides how its other files are read.
     files.sort_by_cached_key(|file| (!is_main(&file.path), file.path.clone()));
     let open = SkillFolder::open(&folder).map_err(ReadError::from)?;
-    let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
     let mut scan = SkillScan::default();
     let mut scanner = SkillScanner::new(None);
     for file in files {
         let name = file.path.to_string_lossy().into_owned();
         let is_main = is_main(&file.path);
         let mut target = None;
-        if file.kind == FactKind::Link && outside_route(&real, &file.path).is_some() {
+        let leaves = || {
+            let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+            outside_route(&real, &file.path).is_some()
+        };
+        if file.kind == FactKind::Link && leaves() {
             let link = std::fs::read_link(folder.join(&file.path)).unwrap_or_default();
             target = Some(link.to_string_lossy().into_owned());
         } else if file.kind == FactKind::Link && !is_main {

@@ -2,12 +2,8 @@
 
 use std::borrow::Cow;
 
-use prowess_diag::sanitize;
-
-use crate::passage::floor;
 use crate::place::FindingPlace;
 use crate::scanner::FindingSink;
-use crate::scanner::MAX_BYTES;
 use crate::subject::FileRole;
 use crate::subject::ScanFile;
 
@@ -19,11 +15,8 @@ pub(crate) fn report(
     out: &mut FindingSink,
     message: impl FnOnce((usize, char), usize) -> Cow<'static, str>,
 ) {
-    if text.is_ascii() {
-        return;
-    }
-    let found = sanitize::deceptive(&text[..floor(text, MAX_BYTES)]);
-    let mut wanted = found.into_iter().filter(|&(at, c)| is_wanted(at, c));
+    let found = out.hidden(text);
+    let mut wanted = found.iter().copied().filter(|&(at, c)| is_wanted(at, c));
     let Some((at, c)) = wanted.next() else { return };
     let mut end = at + c.len_utf8();
     let mut count = 1;

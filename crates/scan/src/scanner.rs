@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use prowess_diag::{Diagnostic, Severity, Span, wording};
+use prowess_diag::{Diagnostic, Severity, Span, sanitize, wording};
 use prowess_spec::parse::ParsedSkill;
 
 use crate::matching::matcher;
@@ -112,6 +113,7 @@ impl SkillScanner {
             lower: usize::from(self.is_about_security && file.role() == FileRole::Reference),
             found: Vec::new(),
             counts: vec![0; RULES.len()],
+            hidden: None,
         };
         for (index, rule) in RULES.iter().enumerate() {
             if let RuleCheck::File(check) = rule.check {
@@ -192,9 +194,25 @@ pub(crate) struct FindingSink {
     lower: usize,
     found: Vec<ScanFinding>,
     counts: Vec<usize>,
+    /// The hidden characters of the text, found once for all rules about them.
+    hidden: Option<Rc<[(usize, char)]>>,
 }
 
 impl FindingSink {
+    /// Returns the bidirectional and invisible characters of the text of the file.
+    pub(crate) fn hidden(&mut self, text: &str) -> Rc<[(usize, char)]> {
+        let found = self.hidden.get_or_insert_with(|| {
+            let text = &text[..floor(text, MAX_BYTES)];
+            let found = if text.is_ascii() {
+                Vec::new()
+            } else {
+                sanitize::deceptive(text)
+            };
+            found.into()
+        });
+        Rc::clone(found)
+    }
+
     /// Reports a range of a passage.
     pub(crate) fn passage(
         &mut self,

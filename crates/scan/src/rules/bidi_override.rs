@@ -17,10 +17,12 @@ fn check(file: &ScanFile<'_>, out: &mut FindingSink) {
         return;
     };
     // Marks and isolates are part of ordinary writing in some languages, overrides are not.
+    // Looked for once, and only if it matters.
+    let right_to_left = std::cell::OnceCell::new();
     let is_override = |_: usize, c: char| {
         matches!(c, '\u{202d}' | '\u{202e}')
             || matches!(c, '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}')
-                && !hidden_characters::has_right_to_left(text)
+                && !*right_to_left.get_or_init(|| hidden_characters::has_right_to_left(text))
     };
     hidden_characters::report(file, text, is_override, out, |(_, c), count| {
         let code = u32::from(c);

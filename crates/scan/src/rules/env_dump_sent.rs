@@ -12,7 +12,8 @@ rule!(
     "all environment variables are sent to another machine",
     "do not run it: the environment usually contains keys",
     triggers: [
-        "env", "export -p", "declare -x", "/environ"
+        "env |", "env|", "env$", "$(env", "`env", "<(env", "printenv", "process.env", "os.environ", "export -p", "declare -x", "/environ", "env:", "ENV.to_",
+        "getenvironmentvariables", "set |", "e'nv", "en'v", "env)", "e\\nv", "en\\v"
     ]
 );
 
@@ -26,9 +27,18 @@ matcher!(
       | (?: \bENV\.to_(?:h|a|json|hash)\b [^\n]* \b(?:Net::HTTP|post)\b ) | (?: \bNet::HTTP\.post\w* [^\n]* \bENV\.to_ )"
 );
 
+// Names of what sends, in any of the languages.
+matcher!(
+    SENDS,
+    r"\b(?: curl | wget | nc | ncat | netcat | socat | telnet | irm | iwr | invoke-\w+ | post | put | fetch | axios | got | urlopen | urllib | urlencode | request\w* | httpx | send\w* | write | http\w* | mail )\b"
+);
+
 fn check(passage: &Passage<'_, '_>, out: &mut FindingSink) {
     const MESSAGE: &str = "sends all environment variables to another machine";
     let text = &passage.plain().text;
+    if !SENDS.is_match(text) {
+        return;
+    }
     let stages = passage.stages();
     for (at, stage) in stages.iter().enumerate() {
         if !stage.dumps_environment() {

@@ -98,3 +98,18 @@ fn one_long_line_is_searched_in_pieces() {
     };
     assert!(SkillScanner::new(None).file(&file).truncated);
 }
+
+/// A text full of direction marks is searched for letters once.
+#[test]
+fn many_hidden_characters_are_searched_once() {
+    let text = "\u{202a}\u{2066}".repeat(100_000);
+    let file = ScanFile {
+        path: "a.md",
+        content: ScanContent::Text(&text),
+        executable: false,
+        is_main: false,
+    };
+    let found = SkillScanner::new(None).file(&file).findings;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].diagnostic.rule, "bidi-override");
+}
