@@ -168,11 +168,20 @@ impl HttpError {
         } else {
             HttpErrorKind::Broken
         };
-        let what = match kind {
-            HttpErrorKind::Timeout => "connection timed out",
-            HttpErrorKind::Connect => "cannot connect",
-            HttpErrorKind::Setup => "invalid request",
-            _ => "connection closed",
+        // Only host and port: the rest of an address may have a key.
+        let place = error.url().and_then(|url| {
+            let host = url.host_str()?;
+            Some(match url.port() {
+                Some(port) => format!("{host}:{port}"),
+                None => host.to_owned(),
+            })
+        });
+        let what = match (kind, place) {
+            (HttpErrorKind::Timeout, _) => "connection timed out".to_owned(),
+            (HttpErrorKind::Connect, Some(place)) => format!("cannot connect to {place}"),
+            (HttpErrorKind::Connect, None) => "cannot connect".to_owned(),
+            (HttpErrorKind::Setup, _) => "invalid request".to_owned(),
+            _ => "connection closed".to_owned(),
         };
         Self::new(kind, format!("{what}: {}", innermost(&error.without_url())))
     }

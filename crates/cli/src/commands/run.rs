@@ -8,7 +8,7 @@ use crate::output::{Exit, Failure, Printer};
 use anstyle::AnsiColor;
 use clap_complete::ArgValueCandidates;
 use prowess::LookupRefusal;
-use prowess::agent::StampedEvent;
+use prowess::agent::{RunLimit, StampedEvent};
 use prowess::store::SystemClock;
 use prowess::tools::ActivationError;
 use prowess::traits::{Clock, SessionStore};
@@ -294,8 +294,14 @@ pub(crate) fn print(
         }
         Ending::Exhausted { limit } => {
             let failure = Failure::new(format!("stopped: {limit} was reached"));
+            let option = match limit {
+                RunLimit::Tokens => " --budget tokens=200000",
+                RunLimit::Money => " --budget usd=5",
+                RunLimit::Time => " --budget time=10m",
+                RunLimit::Turns | RunLimit::Loop | RunLimit::Submissions => " --max-turns 50",
+            };
             let hint = format!(
-                "continue with a higher limit: `prowess session resume {} --max-turns 50`",
+                "continue with a higher limit: `prowess session resume {}{option}`",
                 finished.session
             );
             printer.error(&failure.hint(hint));

@@ -613,3 +613,19 @@ fn run_killed_while_its_skill_was_loaded_cannot_be_resumed() {
     let shown = world.run(&["session", "show", &id]).expect(0).stdout;
     assert!(shown.contains("allowed `touch made`"), "{shown}");
 }
+
+#[test]
+fn hint_at_a_limit_raises_that_limit() {
+    let world = World::new();
+    let call = json!({"calls": [{"name": "glob", "input": {"pattern": "*"}}], "usage": {"input": 100, "output": 10}});
+    let script = format!("{call}\n{call}\n{call}\n");
+    let model = format!("scripted:{}", world.file("s.jsonl", script).display());
+    for (limit, hint) in [
+        (["--budget", "tokens=50"], "--budget tokens="),
+        (["--max-turns", "1"], "--max-turns "),
+    ] {
+        let run = ["run", "--task", "Look.", "--model", &model];
+        let stopped = world.run(&[&run[..], &limit].concat()).expect(5);
+        assert!(stopped.stderr.contains(hint), "{}", stopped.stderr);
+    }
+}

@@ -50,7 +50,10 @@ fn connection_is_refused() {
         .0
         .unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Transport);
-    assert!(error.message.starts_with("cannot connect: "), "{error}");
+    assert!(
+        error.message.starts_with("cannot connect to 127.0.0.1:"),
+        "{error}"
+    );
 }
 
 #[test]
