@@ -42,7 +42,7 @@ Usage: {usage}
 Author:
   new NAME|PATH            Create a skill from a template
   validate [PATH|NAME]...  Check skills against the specification
-  explain [RULE]           Explain a rule, with a bad and a good example
+  scan, explain [RULE]     Find text to read before trusting; explain a rule
   convert SRC --to TARGET  Convert skills, agents and missions
 
 Use:

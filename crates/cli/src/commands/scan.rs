@@ -30,8 +30,7 @@ Exit codes:
 
 Examples:
   prowess scan                            search all visible skills
-  prowess scan skills --fail-on warning   search a folder, fail on warnings too
-  prowess explain decode-and-run          explain a rule of the search"
+  prowess scan skills --fail-on warning   search a folder, fail on warnings too"
 )]
 pub(crate) struct ScanArgs {
     /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills except the bundled one)
