@@ -1,5 +1,5 @@
 //! Repositories on disk that a person named for a project. The manifest of a project may name those
-//! outside of it only if they are recorded here: the file of somebody else must not read them.
+//! outside of it only if they are recorded here: the file of another person must not read them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -409,7 +409,7 @@ pub fn program_name(word: &str) -> String {
     name.trim_end_matches([':', '.']).to_owned()
 }
 
-/// Returns `true` if a word stands before the program that a line runs: `sudo`.
+/// Returns `true` if a word precedes the program that a line runs: `sudo`.
 pub fn is_wrapper(word: &str) -> bool {
     WRAPPERS.contains(&word)
 }

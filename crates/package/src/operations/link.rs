@@ -15,7 +15,7 @@ use super::PackageContext;
 /// A change of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// A link is made, or made anew.
+    /// A link is made or replaced.
     Make {
         /// The link.
         path: PathBuf,
