@@ -26,7 +26,7 @@ prowess_test::tests! {
     deadline_and_disk_limit_end_git
     missing_repository_is_named
     variables_of_the_caller_do_not_reach_git
-    ssh_without_a_key_asks_nobody
+    ssh_without_a_key_does_not_prompt
 }
 
 struct Bench {
@@ -379,7 +379,7 @@ fn variables_of_the_caller_do_not_reach_git() {
     assert!(!mark.exists());
 }
 
-fn ssh_without_a_key_asks_nobody() {
+fn ssh_without_a_key_does_not_prompt() {
     let bench = Bench::new();
     // The person's own ssh command counts. It would ask on the terminal, and there is none.
     let ssh = bench.path("ssh");

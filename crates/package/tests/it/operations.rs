@@ -49,7 +49,7 @@ prowess_test::tests! {
     other_sources_are_refused_before_a_connection
     only_the_named_source_is_asked
     repository_that_moved_is_named
-    credentials_are_asked_for_by_nobody
+    missing_credentials_are_not_prompted_for
     only_git_starts_and_nothing_else_is_written
     path_source_is_live
     conflicting_lock_is_united
@@ -892,7 +892,7 @@ fn repository_that_moved_is_named() {
     );
 }
 
-fn credentials_are_asked_for_by_nobody() {
+fn missing_credentials_are_not_prompted_for() {
     let shop = Shop::new();
     let web = WebServer::start(&shop.root);
     // A person's configuration that puts a token into the address.
