@@ -573,8 +573,7 @@ impl ScopeSession {
         remove_tree(&aside).map_err(|source| failed(&aside, source))
     }
 
-    /// Returns the state of an entry. `None` if it is none of those that packages
-    /// have.
+    /// Returns the state of an entry. `None` if it is not one that a package has.
     fn found(&self, path: &Path) -> Option<EntryState> {
         let facts = match fs::symlink_metadata(path) {
             Ok(facts) => facts,
