@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use clap_complete::ArgValueCandidates;
 
 use crate::commands::{self, completions};
 use crate::env::Environment;
@@ -93,11 +92,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Returns the root command.
 pub(crate) fn command() -> clap::Command {
-    Cli::command().mut_subcommand("run", |run| {
-        run.mut_arg("name", |name| {
-            name.add(ArgValueCandidates::new(completions::skill_names))
-        })
-    })
+    Cli::command()
 }
 
 /// Returns the root command with styled and wrapped help.

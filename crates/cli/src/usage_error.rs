@@ -81,12 +81,11 @@ pub(crate) fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsS
 }
 
 /// Names used by other tools for our options and commands.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("--output-format", "--format"),
     ("check", "validate"),
     ("lint", "validate"),
     ("search", "find"),
-    ("init", "new"),
     ("create", "new"),
 ];
 

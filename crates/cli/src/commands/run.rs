@@ -45,7 +45,7 @@ Examples:
 )]
 pub(crate) struct RunArgs {
     /// Name of the skill
-    #[arg(index = 1, value_name = "NAME", required_unless_present = "task")]
+    #[arg(index = 1, value_name = "NAME", required_unless_present = "task", add = ArgValueCandidates::new(completions::skill_names))]
     pub name: Option<String>,
     /// Arguments of the skill, as one string
     #[arg(index = 2, value_name = "TEXT", conflicts_with_all = ["arg", "args_json"])]
