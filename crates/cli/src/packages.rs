@@ -134,6 +134,33 @@ pub(crate) fn status_of(entry: &Path, environment: &Environment) -> Option<Packa
     package_status(entry, &pin)
 }
 
+/// Returns the state of a package that is not among the skills: it is not on disk, or its lockfile cannot
+/// be read.
+pub(crate) fn unlisted(name: &str, environment: &Environment) -> Option<PackageStatus> {
+    let is_name = !name.is_empty() && !name.contains(['/', '\\']) && !name.starts_with('.');
+    let (entry, pin) = pins(environment).filter(|_| is_name)?.find(name)?;
+    package_status(&entry, &pin).filter(|status| {
+        matches!(
+            status.state,
+            PackageState::Absent | PackageState::Unreadable
+        )
+    })
+}
+
+/// Returns a warning for each lockfile that cannot be read.
+pub(crate) fn lock_faults(environment: &Environment) -> Vec<String> {
+    let pins = pins(environment);
+    let faults = pins.iter().flat_map(|pins| pins.faults());
+    let text = |(lock, reason): (&Path, Box<str>)| {
+        let lock = wording::tick(targets::display(lock, environment));
+        format!("cannot read {lock}: {reason}; its packages are not used; run `prowess verify`")
+    };
+    faults
+        .map(text)
+        .map(|text| sanitize::line(&text).into_owned())
+        .collect()
+}
+
 /// Returns the packages that a lockfile names and that are not on disk.
 pub(crate) fn absent(environment: &Environment) -> Vec<PackageStatus> {
     let named = pins(environment).map(|pins| pins.named());

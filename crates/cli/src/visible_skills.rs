@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use prowess_catalog::visibility::SkillGrantFault;
 use prowess_catalog::{
-    Catalog, CatalogEntry, LookupRefusal, Precedence, Scope, SkillNotFound, Visibility, VisibilityOverride,
+    Catalog, CatalogEntry, LookupRefusal, Precedence, Scope, SkillNotFound, Visibility,
+    VisibilityOverride,
 };
 use prowess_config::{AgentError, Config, ConfigError, LoadedConfig, PROJECT_FILE};
 use prowess_diag::{FileReport, wording};

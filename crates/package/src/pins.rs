@@ -82,6 +82,28 @@ impl LockPins {
         folders
     }
 
+    /// Returns the lockfiles that cannot be used, each with the reason.
+    pub fn faults(&self) -> Vec<(&Path, Box<str>)> {
+        let scopes = self.scopes.iter();
+        let fault =
+            |(scope, read): &'_ (PinScope, Mutex<ReadLock>)| packages(scope, read).fault.clone();
+        scopes
+            .filter_map(|one| Some((one.0.lock.as_path(), fault(one)?)))
+            .collect()
+    }
+
+    /// Returns what the lockfiles say about a name, in the first scope that has such an entry or
+    /// whose lockfile names it.
+    pub fn find(&self, name: &str) -> Option<(PathBuf, PackagePin)> {
+        let entries = self
+            .scopes
+            .iter()
+            .map(|(scope, _)| scope.entries.join(name));
+        let pins = entries.map(|entry| (entry.clone(), self.pin(&entry)));
+        pins.into_iter()
+            .find(|(_, pin)| !matches!(pin, PackagePin::Free))
+    }
+
     /// Returns everything that the lockfiles name, by the entry of the scope folder.
     pub fn named(&self) -> BTreeMap<PathBuf, PackagePin> {
         let mut all = BTreeMap::new();
@@ -224,10 +246,7 @@ fn read_text(path: &Path) -> std::io::Result<String> {
 }
 
 /// Converts a locked package. `None` if its source is a path, whose files are not pinned.
-fn pinned(
-    package: &LockedPackage,
-    scope: &PinScope,
-) -> Option<(Box<str>, Arc<PinnedPackage>)> {
+fn pinned(package: &LockedPackage, scope: &PinScope) -> Option<(Box<str>, Arc<PinnedPackage>)> {
     let digest = package.digest.as_deref()?;
     let files = package.files.iter().map(|file| PinnedFile {
         path: file.path.as_str().into(),

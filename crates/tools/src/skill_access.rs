@@ -85,10 +85,7 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
         } => {
             let (name, wanted) = (shown(name), tick(shown(wanted)));
             match found {
-                Some(found) => format!(
-                    "Skill {name} has version {}, not {wanted}.",
-                    shown(found)
-                ),
+                Some(found) => format!("Skill {name} has version {}, not {wanted}.", shown(found)),
                 None => format!("Skill {name} has no version, and {wanted} was asked for."),
             }
         }

@@ -459,10 +459,7 @@ impl SkillHandle {
     }
 
     /// Reads the skill, unless it was read before.
-    pub fn read(
-        &self,
-        context: &ToolContext,
-    ) -> Result<Arc<SkillSnapshot>, TrustError> {
+    pub fn read(&self, context: &ToolContext) -> Result<Arc<SkillSnapshot>, TrustError> {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(Arc::clone(snapshot));
         }
@@ -528,11 +525,7 @@ impl ToolContext {
         self.read_as(&skill.name, skill)
     }
 
-    fn read_as(
-        &self,
-        name: &str,
-        skill: &Arc<Skill>,
-    ) -> Result<SkillSnapshot, TrustError> {
+    fn read_as(&self, name: &str, skill: &Arc<Skill>) -> Result<SkillSnapshot, TrustError> {
         let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
         let project = &self.settings.paths.workspace;
         let mut snapshot = SkillSnapshot::read(name, skill, registry, store, project)?;

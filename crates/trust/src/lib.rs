@@ -22,9 +22,7 @@ pub use mission_trust::MissionTrust;
 pub use package_pin::{
     ChangedPackage, LivePackage, PackageFault, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
 };
-pub use skill_trust::{
-    SkillRole, SkillTrust, check_package, is_required, package_of, version_of,
-};
+pub use skill_trust::{SkillRole, SkillTrust, check_package, is_required, package_of, version_of};
 pub use store::{
     FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,
     TrustStore, digest_of,

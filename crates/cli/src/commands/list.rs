@@ -24,8 +24,8 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use crate::runtime_setup::Setup;
-use crate::{packages, targets};
 use crate::visible_skills::{Library, warn_of_faults};
+use crate::{packages, targets};
 
 /// Most packages that are not on disk and are named in warnings.
 const MOST_ABSENT: usize = 10;
@@ -236,8 +236,12 @@ impl Listing<'_> {
         })
     }
 
-    /// Warns about packages that a lockfile names and that are not on disk.
+    /// Warns about packages that a lockfile names and that are not on disk, and about lockfiles that
+    /// cannot be read.
     fn warn_absent(&self, printer: &Printer) {
+        for text in packages::lock_faults(self.environment) {
+            printer.warn(&text);
+        }
         let absent = packages::absent(self.environment);
         for status in absent.iter().take(MOST_ABSENT) {
             let text = packages::describe_status(status);

@@ -13,8 +13,8 @@ use crate::args::GlobalArgs;
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::failure;
 use crate::env::Environment;
-use crate::{packages, permissions};
 use crate::visible_skills::{self, Library};
+use crate::{packages, permissions};
 
 pub(crate) fn run(
     name: &str,

@@ -10,7 +10,7 @@ use prowess_catalog::{
     Audience, Catalog, CatalogEntry, CatalogView, Location, SkillForm, SkillNotFound,
 };
 use prowess_diag::{sanitize, theme, wording};
-use prowess_package::status::PackageStatus;
+use prowess_package::status::{PackageState, PackageStatus};
 use prowess_policy::{Decision, Effect, Gate, Verdict};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
@@ -253,22 +253,25 @@ fn package_answers(status: &PackageStatus) -> Vec<WhyAnswer> {
     answers
 }
 
-/// Explains a package that a lockfile names and that is not on disk.
+/// Explains a package that is not on disk, or whose lockfile cannot be read.
 fn not_installed(
     args: &WhyArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Option<Result<Exit, Failure>> {
     let name = args.name.as_deref()?;
-    let mut absent = packages::absent(environment).into_iter();
-    let status = absent.find(|status| *status.name == *name)?;
+    let status = packages::unlisted(name, environment)?;
     let printed = if args.json {
         let package = packages::status_document(&status);
         printer.json(&json!({ "schema": "prowess.why/1", "name": name, "package": package }))
     } else {
         let mut answers = vec![WhyAnswer {
             about: "models",
-            text: "do not see it: it is not on disk".to_owned(),
+            text: match status.state {
+                PackageState::Absent => "do not see it: it is not on disk",
+                _ => "do not see it: its lockfile cannot be read",
+            }
+            .to_owned(),
         }];
         answers.extend(package_answers(&status));
         printer.answer(&text(name, &answers, printer))
