@@ -20,6 +20,7 @@ pub mod rank;
 pub mod scope;
 pub mod skill;
 pub mod sorted_part;
+pub mod version;
 pub mod visibility;
 
 pub use catalog::{Catalog, CatalogEntry, SkillNotFound};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use prowess_spec::name;
 use prowess_spec::wildcard::like;
@@ -10,6 +11,7 @@ use crate::catalog::{Catalog, CatalogEntry, SkillNotFound};
 use crate::path_globs::PathGlobs;
 use crate::scope::Scope;
 use crate::skill::SkillId;
+use crate::version::{satisfies, split_range};
 
 /// A user's setting for one skill, strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +93,9 @@ pub struct Visibility {
     pub grant: SkillGrant,
     /// Lists of the only skills that exist here: a skill must be in each of them.
     pub only: Vec<Vec<String>>,
+    /// The folders of the only skills of the project that exist here: those that its lockfile names.
+    /// `None` if the lockfile does not matter.
+    pub locked: Option<BTreeSet<PathBuf>>,
     /// The permission rules about loading skills.
     pub rules: LoadRules,
     /// Files that were read or written, relative to the current folder like nested folders. `None`
@@ -157,6 +162,8 @@ pub enum HiddenReason {
     SwitchedOff,
     /// `skills.only` does not list it.
     NotListed,
+    /// No lockfile names it, and the settings allow locked skills only.
+    NotLocked,
     /// The permissions do not allow models to load it.
     Denied,
     /// The user restricted it to users.
@@ -177,6 +184,7 @@ impl HiddenReason {
             Self::NotGranted => "it is not granted to the agent",
             Self::SwitchedOff => "it is disabled in the configuration",
             Self::NotListed => "`skills.only` does not list it",
+            Self::NotLocked => "no lockfile names it, and `only-locked` is set",
             Self::Denied => "the permissions do not allow loading it",
             Self::LeftToPeople => "the configuration restricts it to users",
             Self::NotForModels => "its author restricted it to users (`disable-model-invocation`)",
@@ -192,6 +200,7 @@ impl HiddenReason {
             Self::NotGranted => "not-granted",
             Self::SwitchedOff => "switched-off",
             Self::NotListed => "not-listed",
+            Self::NotLocked => "not-locked",
             Self::Denied => "denied",
             Self::LeftToPeople => "left-to-people",
             Self::NotForModels => "not-for-models",
@@ -213,6 +222,15 @@ pub enum LookupRefusal {
         /// The reason.
         why: HiddenReason,
     },
+    /// The skill exists in a version that is not in the range that was asked for.
+    OtherVersion {
+        /// Its name.
+        name: Box<str>,
+        /// The range.
+        wanted: Box<str>,
+        /// Its version. `None` if it has none.
+        found: Option<Box<str>>,
+    },
 }
 
 impl std::error::Error for LookupRefusal {}
@@ -228,6 +246,17 @@ impl std::fmt::Display for LookupRefusal {
                     prowess_diag::wording::tick(name),
                     why.reason()
                 )
+            }
+            Self::OtherVersion {
+                name,
+                wanted,
+                found,
+            } => {
+                let [name, wanted] = [name, wanted].map(prowess_diag::wording::tick);
+                match found {
+                    Some(found) => write!(f, "{name} has version {found}, not {wanted}"),
+                    None => write!(f, "{name} has no version, and {wanted} was asked for"),
+                }
             }
         }
     }
@@ -411,6 +440,9 @@ impl<'c> CatalogView<'c> {
         if !self.only.iter().all(|listed| listed.contains(&skill.id)) {
             return SkillVisibility::Hidden(HiddenReason::NotListed);
         }
+        if !self.is_locked(entry) {
+            return SkillVisibility::Hidden(HiddenReason::NotLocked);
+        }
         let setting = self.setting(entry);
         match (self.who, setting) {
             (_, VisibilityOverride::Off) => {
@@ -437,6 +469,16 @@ impl<'c> CatalogView<'c> {
             Audience::Model if setting == VisibilityOverride::NameOnly => SkillVisibility::NameOnly,
             Audience::Person | Audience::Model => SkillVisibility::Full,
         }
+    }
+
+    /// Returns `true` unless only locked skills of the project exist here, and this is another one.
+    fn is_locked(&self, entry: &CatalogEntry) -> bool {
+        let skill = &entry.skill;
+        let Some(locked) = &self.policy.locked else {
+            return true;
+        };
+        skill.id.origin.scope != Scope::Project
+            || skill.path().is_some_and(|path| locked.contains(&path))
     }
 
     /// Returns `true` if the permission rules do not allow models to load a skill.
@@ -498,6 +540,30 @@ impl<'c> CatalogView<'c> {
         })
     }
 
+    /// Resolves a name, or `NAME@RANGE` with a range of versions. `version_of` returns the version of
+    /// a skill.
+    pub fn resolve_version(
+        &self,
+        asked: &str,
+        version_of: impl Fn(&CatalogEntry) -> Option<Box<str>>,
+    ) -> Result<&'c CatalogEntry, LookupRefusal> {
+        // A name may have an `@` of its own.
+        let split = split_range(asked).filter(|_| self.catalog.lookup(asked).is_none());
+        let Some((name, range)) = split else {
+            return self.resolve(asked);
+        };
+        let entry = self.resolve(name)?;
+        let found = version_of(entry);
+        if satisfies(&range, found.as_deref()) {
+            return Ok(entry);
+        }
+        Err(LookupRefusal::OtherVersion {
+            name: self.name(entry).into(),
+            wanted: range.to_string().into(),
+            found,
+        })
+    }
+
     /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one
     /// that does not exist.
     pub fn resolve(&self, asked: &str) -> Result<&'c CatalogEntry, LookupRefusal> {
@@ -512,7 +578,10 @@ impl<'c> CatalogView<'c> {
         let entry = self.catalog.lookup(asked).ok_or_else(absent)?;
         match self.direct_visibility(entry) {
             SkillVisibility::Hidden(
-                HiddenReason::NotGranted | HiddenReason::NotListed | HiddenReason::SwitchedOff,
+                HiddenReason::NotGranted
+                | HiddenReason::NotListed
+                | HiddenReason::NotLocked
+                | HiddenReason::SwitchedOff,
             ) => Err(absent()),
             // Users and models may name a skill directly; only listings wait for a matching file.
             // The gate decides about denied skills.

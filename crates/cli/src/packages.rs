@@ -1,8 +1,8 @@
 //! Where the packages of this project and this person are, what their lockfiles pin, and how changes
 //! of packages are shown.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -18,11 +18,12 @@ use prowess_package::operations::{
 use prowess_package::power::{self, PowerDifference};
 use prowess_package::source::SourceOrigin;
 use prowess_package::{PackageError, PackageExit};
-use prowess_trust::{TrustSummary, summarise};
+use prowess_trust::{PackageFault, PackageLocks, TrustSummary, summarise};
 use serde_json::{Value, json};
 
 use prowess_package::pins::{LockPins, PinScope};
-use prowess_package::project::PackageScope;
+use prowess_package::project::{PackageScope, ScopeKind};
+use prowess_package::status::{PackageState, PackageStatus, package_status};
 use prowess_package::store::PackageStore;
 use prowess_registry::resource::SkillFolder;
 use prowess_registry::{PackageFolders, SkillScan};
@@ -85,12 +86,129 @@ pub(crate) fn pins(environment: &Environment) -> Option<Arc<LockPins>> {
     // A project may not loosen it.
     let changed = own_settings(environment).install.changed;
     let scopes = scopes.into_iter().flatten().map(|scope| PinScope {
+        is_personal: scope.kind == ScopeKind::User,
         lock: scope.lock,
         entries: scope.skills,
         changed: changed.unwrap_or_default(),
     });
     let store = store(environment)?;
     Some(Arc::new(LockPins::new(scopes.collect(), store)))
+}
+
+/// Returns the folders of the skills of the project that its lockfile names, if `only-locked` hides all
+/// others.
+pub(crate) fn locked_entries(environment: &Environment) -> Option<BTreeSet<PathBuf>> {
+    let scope = project_scope(environment);
+    let is_set = |settings: &manifest::InstallSettings| settings.only_locked == Some(true);
+    if !is_set(&own_settings(environment).install) && !is_set(&project_settings(&scope).install) {
+        return None;
+    }
+    // The registry may name the folder in another way.
+    let real = std::fs::canonicalize(&scope.skills).ok();
+    let named = pins(environment).map(|pins| pins.named());
+    let entries = named.unwrap_or_default().into_keys();
+    let names = entries.filter(|entry| entry.parent() == Some(&scope.skills));
+    let both = names.flat_map(|entry| {
+        let name = entry.file_name().unwrap_or_default();
+        let other = real.as_ref().map(|real| real.join(name));
+        [Some(entry.clone()), other]
+    });
+    Some(both.flatten().collect())
+}
+
+/// Returns the sections about packages of the project's file. Faults are reported by the commands that
+/// read the configuration.
+fn project_settings(scope: &PackageScope) -> manifest::PackageManifest {
+    let text = std::fs::read_to_string(&scope.manifest).unwrap_or_default();
+    let root = scope.root.to_string_lossy();
+    let origin = SourceOrigin::Project {
+        root: &root,
+        mirrors: &[],
+    };
+    manifest::read("", &text, origin).0
+}
+
+/// Returns the state of the package that a skill is. `None` if no lockfile names it.
+pub(crate) fn status_of(entry: &Path, environment: &Environment) -> Option<PackageStatus> {
+    let pin = pins(environment)?.pin(entry);
+    package_status(entry, &pin)
+}
+
+/// Returns the state of a package that is not among the skills: it is not on disk, or its lockfile cannot
+/// be read.
+pub(crate) fn unlisted(name: &str, environment: &Environment) -> Option<PackageStatus> {
+    let is_name = !name.is_empty() && !name.contains(['/', '\\']) && !name.starts_with('.');
+    let (entry, pin) = pins(environment).filter(|_| is_name)?.find(name)?;
+    package_status(&entry, &pin).filter(|status| {
+        matches!(
+            status.state,
+            PackageState::Absent | PackageState::Unreadable
+        )
+    })
+}
+
+/// Returns a warning for each lockfile that cannot be read.
+pub(crate) fn lock_faults(environment: &Environment) -> Vec<String> {
+    let pins = pins(environment);
+    let faults = pins.iter().flat_map(|pins| pins.faults());
+    let text = |(lock, reason): (&Path, Box<str>)| {
+        let lock = wording::tick(targets::display(lock, environment));
+        format!("cannot read {lock}: {reason}; its packages are not used; run `prowess verify`")
+    };
+    faults
+        .map(text)
+        .map(|text| sanitize::line(&text).into_owned())
+        .collect()
+}
+
+/// Returns the packages that a lockfile names and that are not on disk.
+pub(crate) fn absent(environment: &Environment) -> Vec<PackageStatus> {
+    let named = pins(environment).map(|pins| pins.named());
+    let named = named.unwrap_or_default().into_iter();
+    let absent = named.filter(|(entry, _)| !entry.is_dir());
+    absent
+        .filter_map(|(entry, pin)| package_status(&entry, &pin))
+        .collect()
+}
+
+/// Returns a package and its state as JSON.
+pub(crate) fn status_document(status: &PackageStatus) -> Value {
+    json!({
+        "name": status.name,
+        "version": status.version,
+        "source": status.source,
+        "state": status.state.as_str(),
+        "scope": if status.is_personal { "user" } else { "project" },
+        "fault": status.fault.as_ref().map(ToString::to_string),
+        "hint": status.hint(),
+    })
+}
+
+/// Describes a package and its state in one line.
+pub(crate) fn describe_status(status: &PackageStatus) -> String {
+    let mut text = sanitize::line(&status.name).into_owned();
+    if let Some(version) = &status.version {
+        text.push_str(&format!(" {}", sanitize::line(version)));
+    }
+    if let Some(source) = &status.source {
+        text.push_str(&format!(" from {}", sanitize::line(source)));
+    }
+    let state = match status.state {
+        PackageState::Locked => "as locked",
+        PackageState::Changed => "changed since it was locked",
+        PackageState::Absent => "not on disk",
+        PackageState::Forked => "forked: its files are yours",
+        PackageState::Linked => "a folder of your own, not pinned",
+        PackageState::Unreadable => "its lockfile cannot be read",
+    };
+    format!("{text}, {state}")
+}
+
+/// Converts the reason why a package is not loaded.
+pub(crate) fn refusal(fault: &PackageFault) -> Failure {
+    Failure::new(sanitize::line(&fault.to_string()).into_owned())
+        .hint(sanitize::line(&fault.hint()).into_owned())
+        .exit(Exit::Denied)
 }
 
 /// Returns the folders of packages that links of the project may lead to.

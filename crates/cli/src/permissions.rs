@@ -10,6 +10,7 @@ use prowess_policy::{Effect, PermissionRules, RuleSource};
 use prowess_registry::fs::skill_folders;
 use prowess_shell::{Word, script};
 use prowess_tools::SkillSnapshot;
+use prowess_trust::TrustError;
 
 use crate::env::Environment;
 use crate::output::Failure;
@@ -80,7 +81,11 @@ pub(crate) fn read(
     library: &Library,
     environment: &Environment,
 ) -> Result<SkillSnapshot, Failure> {
-    let failed = |error: &dyn std::error::Error| {
+    let failed = |error: &TrustError| {
+        if let TrustError::Package(fault) = error {
+            return packages::refusal(fault);
+        }
+        let error: &dyn std::error::Error = error;
         let base = Failure::new(format!(
             "cannot read the skill `{}`",
             sanitize::line(&entry.skill.name)

@@ -10,6 +10,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::output::Failure;
 use crate::output::Printer;
+use crate::packages;
 use crate::visible_skills::Library;
 
 /// Maximum number of files that are compared with a mistyped path.
@@ -190,6 +191,13 @@ fn named(
         }
         Err(fault) => {
             let error = Failure::new(format!("no path or skill named `{name}`"));
+            if let Some(status) = packages::unlisted(name, environment) {
+                let error = error.cause(packages::describe_status(&status));
+                return Err(match status.hint() {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                });
+            }
             if !fault.near.is_empty() {
                 let near = wording::either(fault.near.iter().map(wording::tick));
                 Err(error.hint(format!("did you mean {near}?")))

@@ -1,11 +1,13 @@
 //! The skills visible from the current folder, shared by all commands.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_catalog::visibility::SkillGrantFault;
 use prowess_catalog::{
-    Catalog, CatalogEntry, Precedence, Scope, SkillNotFound, Visibility, VisibilityOverride,
+    Catalog, CatalogEntry, LookupRefusal, Precedence, Scope, SkillNotFound, Visibility,
+    VisibilityOverride,
 };
 use prowess_config::{AgentError, Config, ConfigError, LoadedConfig, PROJECT_FILE};
 use prowess_diag::{FileReport, wording};
@@ -15,7 +17,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::output::Failure;
 use crate::output::Printer;
-use crate::targets;
+use crate::{packages, targets};
 
 /// Maximum number of notices printed.
 const MOST_NOTICES: usize = 10;
@@ -25,6 +27,8 @@ const MOST_NOTICES: usize = 10;
 pub(crate) struct Library {
     pub(crate) registry: Registry,
     pub(crate) config: Config,
+    /// The folders of the skills that the lockfile of the project names, if no others may be used.
+    locked: Option<BTreeSet<PathBuf>>,
 }
 
 impl Library {
@@ -60,6 +64,7 @@ impl Library {
         Ok(Self {
             registry: Registry::open(place, options, precedence),
             config,
+            locked: packages::locked_entries(environment),
         })
     }
 
@@ -69,7 +74,12 @@ impl Library {
 
     /// Returns the visibility policy of a configured agent, or the default policy.
     pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Visibility, Failure> {
-        self.config.policy(agent, &self.catalog()).map_err(|fault| {
+        let policy = self.config.policy(agent, &self.catalog());
+        let policy = policy.map(|policy| Visibility {
+            locked: self.locked.clone(),
+            ..policy
+        });
+        policy.map_err(|fault| {
             let error = Failure::new(fault.to_string());
             match &fault {
                 AgentError::Unknown {
@@ -302,6 +312,19 @@ pub(crate) fn check_flags(global: &GlobalArgs, environment: &Environment) -> Res
         Failure::new(format!("`--skills-dir {}` {is}", folder.display()))
             .hint("pass a folder that contains skills"),
     )
+}
+
+/// Converts a refused lookup into an error that says what to type.
+pub(crate) fn refused(refusal: &LookupRefusal) -> Failure {
+    match refusal {
+        LookupRefusal::NotFound(fault) => not_found(fault),
+        LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
+        LookupRefusal::OtherVersion { name, .. } => {
+            let command = wording::command(["prowess", "update", name]);
+            Failure::new(refusal.to_string())
+                .hint(format!("leave out the version, or run {command}"))
+        }
+    }
 }
 
 /// Converts a failed lookup into an error that suggests similar names.

@@ -71,6 +71,7 @@ impl Config {
             source,
         })?;
         Ok(Visibility {
+            locked: None,
             overrides: self.visibility.clone(),
             grant,
             only: self.only.clone(),

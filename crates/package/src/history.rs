@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fault::FaultPoints;
+use crate::lock::{LockError, LockFile};
 use crate::project::{read_text, write_new};
 
 /// The number of locks that are kept.
@@ -19,10 +20,20 @@ pub struct HistoryEntry {
     pub command: String,
     /// The time of the command in seconds since 1970.
     pub time: i64,
-    /// The text of the lock.
+    /// The text of the lock. Empty if there was none.
     pub lock: String,
     /// The text of the manifest. `None` if there was none.
     pub manifest: Option<String>,
+}
+
+impl HistoryEntry {
+    /// Parses the lock.
+    pub fn parsed(&self) -> Result<LockFile, LockError> {
+        if self.lock.is_empty() {
+            return Ok(LockFile::default());
+        }
+        LockFile::parse(&self.lock)
+    }
 }
 
 /// The history of a scope: the folder with its files.

@@ -32,6 +32,7 @@ pub mod operations;
 pub mod pins;
 pub mod project;
 pub mod seen;
+pub mod status;
 pub mod store;
 pub mod tree;
 

@@ -282,6 +282,17 @@ fn merge_heads(
     let only_mine = own.keys.iter().filter(|(key, _)| new.get(key).is_none());
     for (key, _) in new.keys.iter().chain(only_mine) {
         let (before, mine, theirs) = (old.get(key), own.get(key), new.get(key));
+        // The version in it is raised, whatever else the person changed there.
+        let raised = match (mine, theirs) {
+            (Some(mine), Some(theirs)) if key == "metadata" => {
+                Some([before.unwrap_or_default(), mine].map(|block| with_version_of(theirs, block)))
+            }
+            _ => None,
+        };
+        let (before, mine) = match &raised {
+            Some([before, mine]) => (Some(before.as_str()), Some(mine.as_str())),
+            None => (before, mine),
+        };
         let is_version = VERSION_KEYS.contains(&key.as_str());
         let taken = if is_version || same(mine, before) || same(mine, theirs) {
             theirs
@@ -301,6 +312,18 @@ fn merge_heads(
         return String::new();
     }
     text
+}
+
+/// Returns a `metadata` block with the line `version` of another one.
+fn with_version_of(theirs: &str, block: &str) -> String {
+    let is_version = |line: &&str| line.trim_start().starts_with("version:");
+    let Some(new) = theirs.split_inclusive('\n').find(is_version) else {
+        return block.to_owned();
+    };
+    let lines = block.split_inclusive('\n');
+    lines
+        .map(|line| if is_version(&line) { new } else { line })
+        .collect()
 }
 
 /// A change of one side: lines of the base, and the lines that replace them.

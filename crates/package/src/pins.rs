@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_registry::digest::FactKind;
 use prowess_registry::{file_stamp, is_at_rest};
-use prowess_trust::{ChangedPackage, PackageLocks, PackagePin, PinnedFile, PinnedPackage};
+use prowess_trust::{
+    ChangedPackage, LivePackage, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
+};
 
 use crate::lock::{LockFile, LockedKind, LockedPackage, MAX_LOCK};
+use crate::operations::forks;
 use crate::store::PackageStore;
 
 /// One lockfile with the folder that shows its packages to agents.
@@ -24,6 +27,8 @@ pub struct PinScope {
     pub entries: PathBuf,
     /// What happens to packages whose files are not those of the lockfile.
     pub changed: ChangedPackage,
+    /// `true` for the packages of the person, `false` for those of a project.
+    pub is_personal: bool,
 }
 
 /// The lockfiles of a person and a project. A lockfile is read again if it changed.
@@ -43,6 +48,8 @@ struct ReadLock {
 #[derive(Default)]
 struct Packages {
     by_name: BTreeMap<Box<str>, Arc<PinnedPackage>>,
+    /// Packages whose files are not pinned: folders of the person's own, and forks.
+    live: BTreeMap<Box<str>, Arc<LivePackage>>,
     /// The reason why the file cannot be used.
     fault: Option<Box<str>>,
 }
@@ -75,17 +82,41 @@ impl LockPins {
         folders
     }
 
-    /// Returns the packages that the lockfiles name, each with its scope.
-    pub fn pinned(&self) -> Vec<(&PinScope, Arc<PinnedPackage>)> {
-        let mut all = Vec::new();
+    /// Returns the lockfiles that cannot be used, each with the reason.
+    pub fn faults(&self) -> Vec<(&Path, Box<str>)> {
+        let scopes = self.scopes.iter();
+        let fault =
+            |(scope, read): &'_ (PinScope, Mutex<ReadLock>)| packages(scope, read).fault.clone();
+        scopes
+            .filter_map(|one| Some((one.0.lock.as_path(), fault(one)?)))
+            .collect()
+    }
+
+    /// Returns what the lockfiles say about a name, in the first scope that has such an entry or
+    /// whose lockfile names it.
+    pub fn find(&self, name: &str) -> Option<(PathBuf, PackagePin)> {
+        let entries = self
+            .scopes
+            .iter()
+            .map(|(scope, _)| scope.entries.join(name));
+        let pins = entries.map(|entry| (entry.clone(), self.pin(&entry)));
+        pins.into_iter()
+            .find(|(_, pin)| !matches!(pin, PackagePin::Free))
+    }
+
+    /// Returns everything that the lockfiles name, by the entry of the scope folder.
+    pub fn named(&self) -> BTreeMap<PathBuf, PackagePin> {
+        let mut all = BTreeMap::new();
         for (scope, read) in &self.scopes {
             let packages = packages(scope, read);
-            all.extend(
-                packages
-                    .by_name
-                    .values()
-                    .map(|one| (scope, Arc::clone(one))),
-            );
+            for (name, package) in &packages.by_name {
+                let pin = PackagePin::Pinned(Arc::clone(package));
+                all.insert(scope.entries.join(&**name), pin);
+            }
+            for (name, package) in &packages.live {
+                let pin = PackagePin::Live(Arc::clone(package));
+                all.entry(scope.entries.join(&**name)).or_insert(pin);
+            }
         }
         all
     }
@@ -106,6 +137,9 @@ impl PackageLocks for LockPins {
             let packages = packages(scope, read);
             if let Some(package) = packages.by_name.get(name) {
                 return PackagePin::Pinned(Arc::clone(package));
+            }
+            if let Some(package) = packages.live.get(name) {
+                return PackagePin::Live(Arc::clone(package));
             }
             // It is unknown what the lockfile pins. What is not in the store is not refused: people
             // keep their own skills in the same folder.
@@ -159,12 +193,40 @@ fn read_lock(scope: &PinScope) -> Packages {
         Err(error) => faulty(error.to_string()),
         Ok(lock) => {
             let packages = lock.packages.iter();
-            let by_name = packages.filter_map(|package| pinned(package, scope.changed));
+            let by_name = packages.filter_map(|package| pinned(package, scope));
+            let linked = lock.packages.iter().filter(|one| one.digest.is_none());
+            let linked = linked.map(|package| LivePackage {
+                name: package.name.as_str().into(),
+                version: package.version.as_deref().map(Box::from),
+                source: live_source(package).into(),
+                is_forked: false,
+                is_personal: scope.is_personal,
+            });
+            let forked = forks(&lock).into_iter().filter_map(|record| {
+                let text = |key: &str| record.get(key).and_then(toml::Value::as_str);
+                Some(LivePackage {
+                    name: text("name")?.into(),
+                    version: text("version").map(Box::from),
+                    source: text("source").unwrap_or_default().into(),
+                    is_forked: true,
+                    is_personal: scope.is_personal,
+                })
+            });
+            let live = forked.chain(linked);
             Packages {
                 by_name: by_name.collect(),
+                live: live.map(|one| (one.name.clone(), Arc::new(one))).collect(),
                 fault: None,
             }
         }
+    }
+}
+
+/// Returns the source of a folder of the person's own: `path` and the path.
+fn live_source(package: &LockedPackage) -> String {
+    match &package.path {
+        Some(path) => format!("{}:{path}", package.source),
+        None => package.source.to_string(),
     }
 }
 
@@ -184,10 +246,7 @@ fn read_text(path: &Path) -> std::io::Result<String> {
 }
 
 /// Converts a locked package. `None` if its source is a path, whose files are not pinned.
-fn pinned(
-    package: &LockedPackage,
-    changed: ChangedPackage,
-) -> Option<(Box<str>, Arc<PinnedPackage>)> {
+fn pinned(package: &LockedPackage, scope: &PinScope) -> Option<(Box<str>, Arc<PinnedPackage>)> {
     let digest = package.digest.as_deref()?;
     let files = package.files.iter().map(|file| PinnedFile {
         path: file.path.as_str().into(),
@@ -202,9 +261,11 @@ fn pinned(
     let pinned = PinnedPackage {
         name: package.name.as_str().into(),
         version: package.version.as_deref().map(Box::from),
+        source: package.source.to_string().into(),
         digest: digest.into(),
         files: files.collect(),
-        changed,
+        changed: scope.changed,
+        is_personal: scope.is_personal,
     };
     Some((package.name.as_str().into(), Arc::new(pinned)))
 }

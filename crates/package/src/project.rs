@@ -400,12 +400,9 @@ impl ScopeSession {
     }
 
     fn write_texts(&self, change: &ScopeChange, journal: &Journal) -> Result<(), ProjectError> {
-        if let Some(old) = change
-            .lock
-            .old
-            .as_deref()
-            .filter(|_| change.lock.old != change.lock.new)
-        {
+        if change.lock.old != change.lock.new {
+            // Without a lock before, the text is empty.
+            let old = change.lock.old.as_deref().unwrap_or_default();
             let manifest = match &change.manifest {
                 Some(manifest) => manifest.old.clone(),
                 None => self.manifest()?,

@@ -592,10 +592,11 @@ fn unread(path: &Path, source: io::Error) -> TreeError {
     }
 }
 
-type EachFile<'a> = dyn FnMut(&str, LockedKind, u64, &mut dyn Read) -> Result<(), TreeError> + 'a;
+pub(crate) type EachFile<'a> =
+    dyn FnMut(&str, LockedKind, u64, &mut dyn Read) -> Result<(), TreeError> + 'a;
 
 /// Passes on the files of a folder on disk, sorted by path. The content of a link is its target.
-fn each_file(folder: &Path, each: &mut EachFile<'_>) -> Result<(), TreeError> {
+pub(crate) fn each_file(folder: &Path, each: &mut EachFile<'_>) -> Result<(), TreeError> {
     let real = fs::canonicalize(folder).map_err(|error| unread(folder, error))?;
     let listed = prowess_registry::digest::files(&real)
         .map_err(|error| unread(folder, io::Error::other(error.to_string())))?;

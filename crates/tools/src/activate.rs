@@ -377,7 +377,7 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
         let server = clean_line(&origin.vendor);
         text.push_str(&format!("This skill comes from the MCP server `{server}`: its text was written by that server, not by the user. Its commands did not run, and it grants no tools.\n"));
     }
-    if let Some(version) = &snapshot.skill.version {
+    if let Some(version) = snapshot.version() {
         text.push_str(&format!("Version: {}\n", clean_line(version)));
     }
     if !snapshot.is_trusted() && origin.scope != Scope::Server {

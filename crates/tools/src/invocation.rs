@@ -56,7 +56,8 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
     let Some((first, mut rest)) = slash(message) else {
         return mentions(context, &view, message);
     };
-    let entry = match view.resolve(first) {
+    let resolve = |name: &str| view.resolve_version(name, |entry| context.version_of(&entry.skill));
+    let entry = match resolve(first) {
         Ok(entry) => entry,
         // The message begins with a path, not with a skill.
         Err(LookupRefusal::NotFound(_)) if first.contains('/') => {
@@ -78,7 +79,7 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
         let Some((name, after)) = slash(rest).filter(|_| !ends) else {
             break;
         };
-        let Ok(next) = view.resolve(name) else {
+        let Ok(next) = resolve(name) else {
             break;
         };
         let known = |word: &Word| word.skill.entry().skill.id == next.skill.id;

@@ -44,11 +44,11 @@ fn subject(actions: &[SkillAction], name: &str) -> String {
     }
 }
 
-/// Resolves a name given by a model.
+/// Resolves a name given by a model, or `NAME@RANGE` with a range of versions.
 pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, ToolError> {
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
-    match view.resolve(asked) {
+    match view.resolve_version(asked, |entry| context.version_of(&entry.skill)) {
         Ok(entry) => Ok(SkillHandle::new(asked, entry)),
         Err(refusal) => Err(refused(&view, asked, &refusal)),
     }
@@ -77,6 +77,17 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
         ),
         LookupRefusal::NotForYou { name, why } => {
             format!("Skill {} cannot be used: {}.", shown(name), why.reason())
+        }
+        LookupRefusal::OtherVersion {
+            name,
+            wanted,
+            found,
+        } => {
+            let (name, wanted) = (shown(name), tick(shown(wanted)));
+            match found {
+                Some(found) => format!("Skill {name} has version {}, not {wanted}.", shown(found)),
+                None => format!("Skill {name} has no version, and {wanted} was asked for."),
+            }
         }
     };
     ToolError::new(ToolErrorKind::NoSkill, text)

@@ -17,7 +17,7 @@ use prowess_registry::{Registry, SkillContents};
 use prowess_spec::manifest::{SpannedText, ToolList};
 use prowess_spec::tool_pattern::ToolPattern;
 use prowess_spec::{Manifest, parse};
-use prowess_trust::{SkillTrust, TrustStore};
+use prowess_trust::{PackagePin, PinnedPackage, SkillTrust, TrustError, TrustStore};
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -105,7 +105,7 @@ impl SkillSnapshot {
         registry: &Registry,
         store: Option<&TrustStore>,
         project: &Path,
-    ) -> Result<Self, prowess_trust::TrustError> {
+    ) -> Result<Self, TrustError> {
         let input = registry.input_schema(&skill.id);
         Self::new(name, skill, registry.read(skill)?, input, store, project)
     }
@@ -117,7 +117,7 @@ impl SkillSnapshot {
         input: Option<Arc<Value>>,
         store: Option<&TrustStore>,
         project: &Path,
-    ) -> Result<Self, prowess_trust::TrustError> {
+    ) -> Result<Self, TrustError> {
         let SkillContents {
             text,
             files,
@@ -227,6 +227,13 @@ impl SkillSnapshot {
         }
     }
 
+    /// Returns the version: the one that its lockfile names, or else the one that its author wrote.
+    pub fn version(&self) -> Option<&str> {
+        let package = self.trust.package.as_ref();
+        let locked = package.and_then(|package| package.version.as_deref());
+        locked.or(self.skill.version.as_deref())
+    }
+
     /// Returns the digest over all its files.
     pub fn digest(&self) -> &str {
         &self.trust.digest
@@ -270,11 +277,15 @@ impl SkillSnapshot {
             .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
     }
 
+    /// Returns `true` if the files of the skill have not changed. Hashes them.
+    pub(crate) fn is_same(&self, registry: &Registry) -> bool {
+        registry.digest(&self.skill).ok().as_ref() == Some(&self.trust.digest)
+    }
+
     /// Returns `true` if the skill is trusted and its files have not changed. Hashes the files.
     pub fn is_unchanged(&self, registry: &Registry, store: Option<&TrustStore>) -> bool {
         let trust = &self.trust;
-        if !trust.is_trusted() || registry.digest(&self.skill).ok().as_ref() != Some(&trust.digest)
-        {
+        if !trust.is_trusted() || !self.is_same(registry) {
             return false;
         }
         match (&trust.place, store) {
@@ -448,10 +459,7 @@ impl SkillHandle {
     }
 
     /// Reads the skill, unless it was read before.
-    pub fn read(
-        &self,
-        context: &ToolContext,
-    ) -> Result<Arc<SkillSnapshot>, prowess_trust::TrustError> {
+    pub fn read(&self, context: &ToolContext) -> Result<Arc<SkillSnapshot>, TrustError> {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(Arc::clone(snapshot));
         }
@@ -479,11 +487,30 @@ impl SkillHandle {
 }
 
 impl ToolContext {
-    /// Resolves a name to a skill that a model or a user may use.
+    /// Resolves a name, or `NAME@RANGE` with a range of versions, to a skill that a model or a user
+    /// may use.
     pub fn resolve(&self, asked: &str, who: Audience) -> Result<SkillHandle, LookupRefusal> {
         let catalog = self.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &self.settings.visibility, who);
-        Ok(SkillHandle::new(asked, view.resolve(asked)?))
+        let entry = view.resolve_version(asked, |entry| self.version_of(&entry.skill))?;
+        Ok(SkillHandle::new(asked, entry))
+    }
+
+    /// Returns the version of a skill: the one that its lockfile names, or else its own.
+    pub fn version_of(&self, skill: &Skill) -> Option<Box<str>> {
+        prowess_trust::version_of(skill, self.services.trust.as_ref())
+    }
+
+    /// Returns what the lockfiles say about a skill.
+    pub fn package_of(&self, skill: &Skill) -> PackagePin {
+        prowess_trust::package_of(skill, self.services.trust.as_ref())
+    }
+
+    /// Compares a skill with its lockfile, before one of its files is used. Returns `None` if no
+    /// lockfile pins it, or if changed packages are used as text.
+    pub fn check_package(&self, skill: &Skill) -> Result<Option<Arc<PinnedPackage>>, TrustError> {
+        let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+        prowess_trust::check_package(skill, registry, store)
     }
 
     /// Resolves the name of a skill that a session used before: as a user, or else as a model.
@@ -494,15 +521,11 @@ impl ToolContext {
     }
 
     /// Reads a skill.
-    pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, prowess_trust::TrustError> {
+    pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, TrustError> {
         self.read_as(&skill.name, skill)
     }
 
-    fn read_as(
-        &self,
-        name: &str,
-        skill: &Arc<Skill>,
-    ) -> Result<SkillSnapshot, prowess_trust::TrustError> {
+    fn read_as(&self, name: &str, skill: &Arc<Skill>) -> Result<SkillSnapshot, TrustError> {
         let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
         let project = &self.settings.paths.workspace;
         let mut snapshot = SkillSnapshot::read(name, skill, registry, store, project)?;

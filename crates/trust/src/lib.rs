@@ -20,9 +20,9 @@ mod summary;
 pub use agent_trust::{AgentTrust, AgentVerdict};
 pub use mission_trust::MissionTrust;
 pub use package_pin::{
-    ChangedPackage, PackageFault, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
+    ChangedPackage, LivePackage, PackageFault, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
 };
-pub use skill_trust::{SkillRole, SkillTrust, is_required};
+pub use skill_trust::{SkillRole, SkillTrust, check_package, is_required, package_of, version_of};
 pub use store::{
     FileChange, TrustEntry, TrustError, TrustKind, TrustRecord, TrustRecordError, TrustState,
     TrustStore, digest_of,

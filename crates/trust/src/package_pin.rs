@@ -27,6 +27,8 @@ pub enum PackagePin {
     Free,
     /// A lockfile pins its files.
     Pinned(Arc<PinnedPackage>),
+    /// A lockfile names it, and pins none of its files.
+    Live(Arc<LivePackage>),
     /// The lockfile of its scope cannot be read, so that it is unknown what it pins.
     Unreadable {
         /// The lockfile.
@@ -43,12 +45,31 @@ pub struct PinnedPackage {
     pub name: Box<str>,
     /// The version.
     pub version: Option<Box<str>>,
+    /// The source, as the lockfile writes it.
+    pub source: Box<str>,
     /// The digest over every file.
     pub digest: Box<str>,
     /// The files.
     pub files: Vec<PinnedFile>,
     /// What happens if the files are others.
     pub changed: ChangedPackage,
+    /// `true` if it belongs to the person and not to a project.
+    pub is_personal: bool,
+}
+
+/// A package that a lockfile names without pinning its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePackage {
+    /// The name, which is the name of its folder.
+    pub name: Box<str>,
+    /// The version that it was forked at.
+    pub version: Option<Box<str>>,
+    /// The source, as the lockfile writes it.
+    pub source: Box<str>,
+    /// `true` if the person forked it, `false` if it is a link to a folder of the person's own.
+    pub is_forked: bool,
+    /// `true` if it belongs to the person and not to a project.
+    pub is_personal: bool,
 }
 
 /// A file of a pinned package.
@@ -85,6 +106,8 @@ pub enum PackageFault {
         name: Box<str>,
         /// The files that differ.
         changes: Vec<FileChange>,
+        /// `true` if it belongs to the person and not to a project.
+        is_personal: bool,
     },
     /// The lockfile of its scope cannot be read.
     #[error("package `{name}` cannot be checked against `{}`: {reason}", lock.display())]
@@ -102,10 +125,15 @@ impl PackageFault {
     /// Returns what to type next.
     pub fn hint(&self) -> String {
         match self {
-            Self::Changed { name, .. } => format!(
-                "see it with `prowess diff {name}`, undo it with `prowess sync`, keep it with \
-                 `prowess fork {name}`"
-            ),
+            Self::Changed {
+                name, is_personal, ..
+            } => {
+                let flag = if *is_personal { " --user" } else { "" };
+                format!(
+                    "see it with `prowess diff {name}{flag}`, undo it with `prowess sync{flag}`, \
+                     keep it with `prowess fork {name}{flag}`"
+                )
+            }
             Self::Lock { .. } => "run `prowess verify`".to_owned(),
         }
     }
@@ -127,6 +155,26 @@ fn named(changes: &[FileChange]) -> String {
 }
 
 impl PinnedPackage {
+    /// Returns the error about a skill with these files whose digest is not the pinned one.
+    pub fn fault(&self, folder: &Path, files: &[FileFacts]) -> PackageFault {
+        PackageFault::Changed {
+            name: self.name.clone(),
+            changes: self.changes(folder, files),
+            is_personal: self.is_personal,
+        }
+    }
+
+    /// Returns `true` if the pinned file at a path has this content. A path that is not a regular
+    /// file of the package leads through a link: then any of its files counts.
+    pub fn has_content(&self, path: &str, content: &[u8]) -> bool {
+        let digest = content_digest(content);
+        let is_regular = |file: &&PinnedFile| *file.path == *path && file.kind != FactKind::Link;
+        match self.files.iter().find(is_regular) {
+            Some(file) => *file.digest == *digest,
+            None => self.files.iter().any(|file| *file.digest == *digest),
+        }
+    }
+
     /// Lists how the files of a folder differ from the pinned ones. Reads files of equal size.
     pub fn changes(&self, folder: &Path, files: &[FileFacts]) -> Vec<FileChange> {
         let opened = SkillFolder::open(folder).ok();
@@ -162,7 +210,9 @@ fn digest(opened: Option<&SkillFolder>, folder: &Path, file: &FileFacts) -> Stri
             .zip(file.path.to_str())
             .and_then(|(folder, path)| folder.bytes(path, file.size).ok()),
     };
-    bytes.map_or_else(String::new, |bytes| {
-        format!("sha256:{}", prowess_diag::hex(&Sha256::digest(&bytes)))
-    })
+    bytes.map_or_else(String::new, |bytes| content_digest(&bytes))
+}
+
+fn content_digest(content: &[u8]) -> String {
+    format!("sha256:{}", prowess_diag::hex(&Sha256::digest(content)))
 }

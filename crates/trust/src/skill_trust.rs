@@ -9,7 +9,7 @@ use prowess_policy::{
     Actor, Effect, PermissionRule, PermissionRules, RuleFault, RuleSource, SkillActor,
 };
 use prowess_registry::digest::{FactKind, FileFacts};
-use prowess_registry::{files_of, outside_route, skill_path};
+use prowess_registry::{Registry, files_of, outside_route, skill_path};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
@@ -75,10 +75,7 @@ impl SkillTrust {
         if let (Some(package), Some(place), true) = (&package, &place, is_changed_package)
             && package.changed == ChangedPackage::Refuse
         {
-            return Err(TrustError::Package(PackageFault::Changed {
-                name: package.name.clone(),
-                changes: package.changes(place, files),
-            }));
+            return Err(TrustError::Package(package.fault(place, files)));
         }
         let required = package.is_some() || is_foreign(skill, project);
         let state = match (&place, store) {
@@ -192,16 +189,49 @@ pub fn is_required(skill: &Skill, project: &Path, store: Option<&TrustStore>) ->
     !matches!(pinned(skill, store), Ok(None)) || is_foreign(skill, project)
 }
 
+/// Returns what the lockfiles say about a skill.
+pub fn package_of(skill: &Skill, store: Option<&TrustStore>) -> PackagePin {
+    let entry = skill_path(skill).zip(store);
+    entry.map_or(PackagePin::Free, |(entry, store)| store.pin(&entry))
+}
+
+/// Returns the version of a skill: the one that its lockfile names, or else the one that its author
+/// wrote.
+pub fn version_of(skill: &Skill, store: Option<&TrustStore>) -> Option<Box<str>> {
+    match package_of(skill, store) {
+        PackagePin::Pinned(package) if package.version.is_some() => package.version.clone(),
+        _ => skill.version.clone(),
+    }
+}
+
+/// Compares a skill with its lockfile, before one of its files is used. Reads all its files if it is a
+/// package. Returns `None` if no lockfile pins it, or if changed packages are used as text.
+pub fn check_package(
+    skill: &Skill,
+    registry: &Registry,
+    store: Option<&TrustStore>,
+) -> Result<Option<Arc<PinnedPackage>>, TrustError> {
+    let Some(package) = pinned(skill, store)? else {
+        return Ok(None);
+    };
+    if *package.digest == *registry.digest(skill)? {
+        return Ok(Some(package));
+    }
+    if package.changed == ChangedPackage::Text {
+        return Ok(None);
+    }
+    let place = skill_path(skill).unwrap_or_default();
+    let (folder, files) = files_of(&place)?;
+    Err(package.fault(&folder, &files).into())
+}
+
 /// Returns the package that a skill is.
 fn pinned(
     skill: &Skill,
     store: Option<&TrustStore>,
 ) -> Result<Option<Arc<PinnedPackage>>, PackageFault> {
-    let Some((place, store)) = skill_path(skill).zip(store) else {
-        return Ok(None);
-    };
-    match store.pin(&place) {
-        PackagePin::Free => Ok(None),
+    match package_of(skill, store) {
+        PackagePin::Free | PackagePin::Live(_) => Ok(None),
         PackagePin::Pinned(package) => Ok(Some(package)),
         PackagePin::Unreadable { lock, reason } => Err(PackageFault::Lock {
             name: skill.name.clone(),

@@ -50,8 +50,14 @@ pub enum TrustError {
         path: PathBuf,
     },
     /// The skill is a package, and its lockfile does not allow it to be loaded.
-    #[error(transparent)]
-    Package(#[from] PackageFault),
+    #[error("{fault}; {hint}", fault = .0, hint = .0.hint())]
+    Package(PackageFault),
+}
+
+impl From<PackageFault> for TrustError {
+    fn from(fault: PackageFault) -> Self {
+        Self::Package(fault)
+    }
 }
 
 /// Error from reading a record.

@@ -1,6 +1,7 @@
 //! `prowess completions`, and the completion of names at run time.
 
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use clap_complete::CompletionCandidate;
@@ -10,6 +11,7 @@ use prowess_catalog::Scope;
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
+use prowess_trust::PackagePin;
 
 use crate::args;
 use crate::commands::list::Creator;
@@ -180,6 +182,55 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
     let config = visible_skills::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
+}
+
+/// Returns the names of packages: those of the project, or with `--user` those of the person.
+pub(crate) fn packages() -> Vec<CompletionCandidate> {
+    let environment = Environment::read();
+    let is_user = environment.arguments.iter().any(|word| word == "--user");
+    let scope = if is_user {
+        crate::packages::user_scope(&environment)
+    } else {
+        Some(crate::packages::project_scope(&environment))
+    };
+    let pins = crate::packages::pins(&environment);
+    let named = pins.map(|pins| pins.named()).unwrap_or_default();
+    let is_meant = |entry: &Path| {
+        let scope = scope.as_ref();
+        scope.is_some_and(|scope| entry.parent() == Some(&*scope.skills))
+    };
+    let named = named.into_iter().filter(|(entry, _)| is_meant(entry));
+    let candidate = |(entry, pin): (PathBuf, PackagePin)| {
+        let name = entry
+            .file_name()?
+            .to_str()
+            .filter(|name| is_harmless(name))?;
+        let (version, source) = match &pin {
+            PackagePin::Pinned(package) => (&package.version, &package.source),
+            PackagePin::Live(package) => (&package.version, &package.source),
+            PackagePin::Free | PackagePin::Unreadable { .. } => return None,
+        };
+        let help = format!("{} {source}", version.as_deref().unwrap_or_default());
+        let help = wording::shorten(help.trim(), LONGEST_HELP);
+        let help = sanitize::line(&help).into_owned();
+        Some(CompletionCandidate::new(name).help(Some(help.into())))
+    };
+    named.filter_map(candidate).collect()
+}
+
+/// Returns the names of packages, and of bundled skills.
+pub(crate) fn forkable() -> Vec<CompletionCandidate> {
+    let bundled = prowess_registry::bundled::bundled_skills();
+    let bundled = bundled.map(|one| CompletionCandidate::new(one.name));
+    packages().into_iter().chain(bundled).collect()
+}
+
+/// Returns the names of agents that can have links.
+pub(crate) fn link_agents() -> Vec<CompletionCandidate> {
+    let agents = prowess_package::agents::LINK_AGENTS.iter();
+    agents
+        .map(|agent| CompletionCandidate::new(agent.name).help(Some(agent.project.into())))
+        .collect()
 }
 
 /// Returns the ids of open questions.

@@ -1,6 +1,7 @@
 //! `prowess diff`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
 use prowess_package::operations::OperationError;
 use prowess_package::operations::PackageContext;
@@ -8,6 +9,7 @@ use prowess_package::operations::{PackageFileChange, diff_folders, diff_installe
 use prowess_package::{LockFile, PackageError};
 use serde_json::{Value, json};
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::packages::{self, ScopeArgs, failure};
@@ -22,7 +24,7 @@ Examples:
 )]
 pub(crate) struct DiffArgs {
     /// The package
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::packages))]
     name: String,
     #[command(flatten)]
     scope: ScopeArgs,

@@ -7,7 +7,6 @@ use crate::commands::completions;
 use crate::output::{Exit, Failure, Foreign, Printer};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use prowess_catalog::visibility::LookupRefusal;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
@@ -79,10 +78,7 @@ pub(crate) fn run(
     let context = setup.context();
     let (skill, _) = context
         .resolve_recorded(&args.skill)
-        .map_err(|refusal| match refusal {
-            LookupRefusal::NotFound(fault) => visible_skills::not_found(&fault),
-            refusal @ LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
-        })?;
+        .map_err(|refusal| visible_skills::refused(&refusal))?;
     let snapshot = permissions::read(skill.entry(), &library, environment)?;
     let profile = profile(args, &context, &snapshot.trust, environment)?;
     let line = permissions::line(&args.line);

@@ -77,7 +77,9 @@ pub(crate) fn run(
     let is_off = |entry: &CatalogEntry| {
         matches!(
             view.visibility(entry),
-            SkillVisibility::Hidden(HiddenReason::SwitchedOff | HiddenReason::NotListed)
+            SkillVisibility::Hidden(
+                HiddenReason::SwitchedOff | HiddenReason::NotListed | HiddenReason::NotLocked
+            )
         )
     };
     // Disabled skills are dropped below; one extra result shows whether there are more.

@@ -1,11 +1,13 @@
 //! `prowess link`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_package::agents::{LINK_AGENTS, LinkAgent, PersonalFolder, link_agent};
 use prowess_package::operations::{LinkChange, apply_links, plan_links, plan_unlink};
 use serde_json::{Value, json};
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::packages::{self, ScopeArgs, failure};
@@ -22,7 +24,7 @@ Examples:
 )]
 pub(crate) struct LinkArgs {
     /// Names of agents
-    #[arg(value_name = "AGENT", required_unless_present = "list")]
+    #[arg(value_name = "AGENT", required_unless_present = "list", add = ArgValueCandidates::new(completions::link_agents))]
     agents: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,

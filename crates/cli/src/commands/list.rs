@@ -11,10 +11,12 @@ use prowess::inspect::{self, origin_text};
 use prowess_catalog::index::{EntryOutcome, IndexFormat};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, HiddenReason, Scope,
-    Skill, SkillVisibility, Visibility,
+    Skill, SkillId, SkillVisibility, Visibility,
 };
 use prowess_diag::{sanitize, suggest, theme, wording};
+use prowess_package::status::{PackageState, PackageStatus, package_status};
 use prowess_registry::{ChangeSet, SourceFault, SourceFaultKind, WatchOptions};
+use prowess_trust::PackageLocks;
 use serde_json::Value;
 
 use crate::args::GlobalArgs;
@@ -22,8 +24,11 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use crate::runtime_setup::Setup;
-use crate::targets;
 use crate::visible_skills::{Library, warn_of_faults};
+use crate::{packages, targets};
+
+/// Most packages that are not on disk and are named in warnings.
+const MOST_ABSENT: usize = 10;
 
 #[derive(Debug, Args)]
 #[command(
@@ -74,6 +79,7 @@ pub(crate) fn run(
         args,
         policy,
         context: &context,
+        packages: package_states(&library.catalog(), environment),
         environment,
     };
     // Start watching before printing, so that no change is missed.
@@ -94,6 +100,7 @@ pub(crate) fn run(
         listing.print(&catalog, &faults, printer)?;
         library.warn_skipped(environment, printer);
         library.warn_copies(environment, printer);
+        listing.warn_absent(printer);
         // Listed faults need no warning.
         if faults.is_empty() {
             warn_of_faults(&library.registry, environment, printer);
@@ -188,10 +195,65 @@ struct Listing<'a> {
     creator: Option<Creator>,
     policy: &'a Visibility,
     context: &'a ToolContext,
+    /// The packages among the skills.
+    packages: HashMap<SkillId, PackageStatus>,
     environment: &'a Environment,
 }
 
+/// Returns the state of every skill that a lockfile names. Reads the files of these skills.
+fn package_states(catalog: &Catalog, environment: &Environment) -> HashMap<SkillId, PackageStatus> {
+    let Some(pins) = packages::pins(environment) else {
+        return HashMap::new();
+    };
+    if pins.named().is_empty() {
+        return HashMap::new();
+    }
+    let entries = catalog.entries().into_iter();
+    let state = |entry: &CatalogEntry| {
+        let path = entry.skill.path()?;
+        let status = package_status(&path, &pins.pin(&path))?;
+        Some((entry.skill.id.clone(), status))
+    };
+    entries.filter_map(|entry| state(&entry)).collect()
+}
+
 impl Listing<'_> {
+    /// Returns the version of a skill: that of its package, or its own.
+    fn version<'s>(&'s self, skill: &'s Skill) -> Option<&'s str> {
+        let package = self.packages.get(&skill.id);
+        let locked = package.and_then(|status| status.version.as_deref());
+        locked.or(skill.version.as_deref())
+    }
+
+    /// Describes the package of a skill in a few words: `1.4.2`, `1.4.2, changed`.
+    fn package(&self, skill: &Skill) -> Option<String> {
+        let status = self.packages.get(&skill.id)?;
+        let version = status.version.as_deref();
+        Some(match (version, status.state) {
+            (Some(version), PackageState::Locked) => version.to_owned(),
+            (Some(version), state) => format!("{version}, {}", state.as_str()),
+            (None, state) => state.as_str().to_owned(),
+        })
+    }
+
+    /// Warns about packages that a lockfile names and that are not on disk, and about lockfiles that
+    /// cannot be read.
+    fn warn_absent(&self, printer: &Printer) {
+        for text in packages::lock_faults(self.environment) {
+            printer.warn(&text);
+        }
+        let absent = packages::absent(self.environment);
+        for status in absent.iter().take(MOST_ABSENT) {
+            let text = packages::describe_status(status);
+            let hint = status.hint().unwrap_or_default();
+            printer.warn(&format!("package {text}; {hint}"));
+        }
+        if absent.len() > MOST_ABSENT {
+            let more = wording::thousands(absent.len() - MOST_ABSENT);
+            printer.warn(&format!("and {more} more packages are not on disk"));
+        }
+    }
+
     /// Returns the changes that match the filters. Removed skills are only filtered by scope.
     fn asked(&self, changes: &[CatalogChange], catalog: &Catalog) -> Vec<CatalogChange> {
         let rows = self.rows(catalog);
@@ -233,6 +295,7 @@ impl Listing<'_> {
                         SkillVisibility::Hidden(
                             HiddenReason::NotGranted
                                 | HiddenReason::NotListed
+                                | HiddenReason::NotLocked
                                 | HiddenReason::SwitchedOff
                         )
                     ))
@@ -314,11 +377,15 @@ impl Listing<'_> {
         let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let wide = self.args.wide;
         let with_status = self.has_status(rows);
+        let with_packages = !self.packages.is_empty();
         let mut head = vec!["NAME"];
         if wide {
             head.push("VERSION");
         }
         head.push("FROM");
+        if with_packages {
+            head.push("PACKAGE");
+        }
         if with_status {
             head.push("STATUS");
         }
@@ -335,9 +402,13 @@ impl Listing<'_> {
                 if entry.is_shadowed() { dim } else { accent },
             )];
             if wide {
-                row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
+                row.push(Cell::new(self.version(skill).unwrap_or("-")));
             }
             row.push(Cell::styled(&origin_text(entry), dim));
+            if with_packages {
+                let package = self.package(skill);
+                row.push(Cell::new(package.as_deref().unwrap_or("-")));
+            }
             if with_status {
                 row.push(Cell::new(status(*sight)));
             }
@@ -354,6 +425,9 @@ impl Listing<'_> {
                 row.push(Cell::new("-"));
             }
             row.push(Cell::styled("-", dim));
+            if with_packages {
+                row.push(Cell::new("-"));
+            }
             row.push(Cell::new(fault_status(fault)));
             if wide {
                 let place = targets::display(&fault.location.path(), self.environment);
@@ -388,10 +462,11 @@ impl Listing<'_> {
         let mut text = String::new();
         for (entry, sight) in rows {
             let skill = &entry.skill;
-            let version = skill
-                .version
-                .as_deref()
-                .map(|version| format!(" {version}"));
+            let version = self.version(skill).map(|version| format!(" {version}"));
+            let package = self.packages.get(&skill.id).map(|status| {
+                let text = packages::describe_status(status);
+                format!("    {dim}package {text}{dim:#}\n")
+            });
             let status = if with_status {
                 format!(", {}", status(*sight))
             } else {
@@ -406,6 +481,7 @@ impl Listing<'_> {
                 origin_text(entry),
                 sanitize::line(&place),
             ));
+            text.push_str(&package.unwrap_or_default());
             for line in wrap(
                 &sanitize::line(&skill.listing_text()),
                 width.saturating_sub(4),
@@ -422,14 +498,26 @@ impl Listing<'_> {
     }
 
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
-        let rows = self.rows(catalog).into_iter();
-        let rows = rows.map(|(entry, sight)| inspect::ListedSkill {
+        let rows = self.rows(catalog);
+        let ids: Vec<&SkillId> = rows.iter().map(|(entry, _)| &entry.skill.id).collect();
+        let states = ids.iter().map(|id| self.packages.get(*id)).map(|status| {
+            let document = status.map(packages::status_document);
+            document.unwrap_or_default()
+        });
+        let states: Vec<Value> = states.collect();
+        let rows = rows.into_iter().map(|(entry, sight)| inspect::ListedSkill {
             entry,
             model: sight.model,
             people: sight.people,
             outcome: sight.outcome,
         });
-        inspect::list(catalog, rows, &library.registry.report().faults)
+        let mut document = inspect::list(catalog, rows, &library.registry.report().faults);
+        for (at, state) in states.into_iter().enumerate() {
+            document["skills"][at]["package"] = state;
+        }
+        let absent = packages::absent(self.environment);
+        document["absent_packages"] = absent.iter().map(packages::status_document).collect();
+        document
     }
 }
 
@@ -490,6 +578,7 @@ fn status(sight: Sight) -> &'static str {
             HiddenReason::Shadowed => "shadowed",
             HiddenReason::NotGranted => "not granted",
             HiddenReason::SwitchedOff | HiddenReason::NotListed => "off",
+            HiddenReason::NotLocked => "not locked",
             HiddenReason::Denied => "denied",
             HiddenReason::LeftToPeople | HiddenReason::NotForModels if for_people => "people only",
             HiddenReason::LeftToPeople | HiddenReason::NotForModels => "hidden",

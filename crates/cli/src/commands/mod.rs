@@ -14,6 +14,7 @@ pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod find;
 pub(crate) mod fork;
+pub(crate) mod fork_upgrades;
 pub(crate) mod help;
 pub(crate) mod init;
 pub(crate) mod link;

@@ -5,7 +5,7 @@ use crate::output::{Cell, Exit, Failure, JsonLines, Printer, Table, wrap};
 use anstyle::Style;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, PermissionRules, RuleSource, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
@@ -137,10 +137,7 @@ fn check(
                 let other = by(Audience::Model);
                 other.map_err(|_| refusal)
             });
-            let entry = found.map_err(|refusal| match refusal {
-                LookupRefusal::NotFound(fault) => visible_skills::not_found(&fault),
-                refusal @ LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
-            })?;
+            let entry = found.map_err(|refusal| visible_skills::refused(&refusal))?;
             let snapshot = permissions::read(entry, &library, environment)?;
             Some((SkillHandle::new(name, entry), snapshot))
         }

@@ -13,8 +13,8 @@ use crate::args::GlobalArgs;
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::failure;
 use crate::env::Environment;
-use crate::permissions;
 use crate::visible_skills::{self, Library};
+use crate::{packages, permissions};
 
 pub(crate) fn run(
     name: &str,
@@ -112,9 +112,10 @@ fn refused(
                 ..failure
             })
         }
-        ActivationError::NotFound(LookupRefusal::NotFound(fault)) => {
-            Err(visible_skills::not_found(&fault))
-        }
+        ActivationError::NotFound(
+            refusal @ (LookupRefusal::NotFound(_) | LookupRefusal::OtherVersion { .. }),
+        ) => Err(visible_skills::refused(&refusal)),
+        ActivationError::Package { fault } => Err(packages::refusal(&fault)),
         ActivationError::NotFound(refusal) => {
             let command = wording::command(["prowess", "why", name]);
             Err(Failure::new(refusal.to_string()).hint(format!("run {command}")))

@@ -1,10 +1,12 @@
 //! `prowess remove`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::sanitize;
 use prowess_package::operations::{apply, plan_remove};
 use serde_json::json;
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::packages::{self, ScopeArgs, failure};
@@ -19,7 +21,7 @@ Examples:
 )]
 pub(crate) struct RemoveArgs {
     /// Names of packages
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, add = ArgValueCandidates::new(completions::packages))]
     names: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,

@@ -1,11 +1,12 @@
 //! `prowess rollback`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
-use prowess_package::lock::LockFile;
 use prowess_package::operations::{RollbackTarget, apply, history, plan_rollback};
 use serde_json::{Value, json};
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::packages::{self, ScopeArgs, failure};
@@ -22,7 +23,7 @@ Examples:
 )]
 pub(crate) struct RollbackArgs {
     /// One package (default: all)
-    #[arg(value_name = "NAME", conflicts_with = "list")]
+    #[arg(value_name = "NAME", conflicts_with = "list", add = ArgValueCandidates::new(completions::packages))]
     name: Option<String>,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -55,7 +56,7 @@ pub(crate) fn run(
         }
         let now = usage_store::now() / 1_000_000_000;
         for entry in &entries {
-            let count = LockFile::parse(&entry.lock).map_or(0, |lock| lock.packages.len());
+            let count = entry.parsed().map_or(0, |lock| lock.packages.len());
             printer.answer(&format!(
                 "{}  before `{}`, {}\n",
                 wording::ago(now, entry.time),

@@ -25,9 +25,9 @@ use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::commands::{completions, questions};
 use crate::env::Environment;
-use crate::permissions;
 use crate::runtime_setup::{self, ModelArgs, Setup, WaitArgs, arguments};
-use crate::visible_skills::warn_unusable;
+use crate::visible_skills::{self, warn_unusable};
+use crate::{packages, permissions};
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
@@ -486,6 +486,13 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
                 .iter()
                 .map(|name| wording::tick(sanitize::line(name)));
             failure.hint(format!("did you mean {}?", wording::either(near)))
+        }
+        RuntimeError::Skill(ActivationError::Package { fault }) => packages::refusal(fault),
+        RuntimeError::Skill(ActivationError::NotFound(refusal))
+        | RuntimeError::NoSkill(refusal)
+            if matches!(refusal, LookupRefusal::OtherVersion { .. }) =>
+        {
+            visible_skills::refused(refusal)
         }
         RuntimeError::Skill(_) => failure.hint("list skills with `prowess list`"),
         RuntimeError::Denied { skill, decision } => {

@@ -9,6 +9,7 @@ use prowess::inspect;
 use prowess_catalog::outline::headings;
 use prowess_diag::{Diagnostic, Severity, sanitize, theme, wording};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
+use prowess_package::status::PackageStatus;
 use prowess_registry::digest::{self, FactKind, FileFacts};
 use prowess_registry::resource::SkillFolder;
 use prowess_registry::{FoundSkill, read_folder, read_path};
@@ -20,6 +21,7 @@ use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
+use crate::packages;
 use crate::targets::{self, Meant};
 
 #[derive(Debug, Args)]
@@ -175,12 +177,17 @@ fn show(
     } else {
         format!(" --profile {}", profile.as_str())
     };
+    let status = package.folder.as_deref();
+    let status = status.and_then(|folder| packages::status_of(&entry_of(folder), environment));
     let view = View {
         package,
         profile_flag,
+        status,
     };
     if args.json {
-        printer.json(&view.package.document())?;
+        let mut document = view.package.document();
+        document["package"] = view.status.as_ref().map(packages::status_document).into();
+        printer.json(&document)?;
     } else {
         printer.answer(&view.to_text(printer.text_width(), environment))?;
     }
@@ -226,6 +233,8 @@ struct View<'a> {
     package: inspect::Package<'a>,
     /// The option of `validate` that gives the same findings.
     profile_flag: String,
+    /// The package that it is.
+    status: Option<PackageStatus>,
 }
 
 impl View<'_> {
@@ -234,11 +243,12 @@ impl View<'_> {
         let accent = theme::bold(theme::ACCENT);
         let dim = theme::DIM;
         let manifest = &shown.parsed.manifest;
-        let version = manifest
-            .version
-            .as_ref()
-            .map(|text| format!(" {}", sanitize::line(&text.value)))
-            .unwrap_or_default();
+        let locked = self.status.as_ref();
+        let locked = locked.and_then(|status| status.version.as_deref());
+        let own = manifest.version.as_ref().map(|text| &*text.value);
+        let version = locked.or(own);
+        let version = version.map(|text| format!(" {}", sanitize::line(text)));
+        let version = version.unwrap_or_default();
         let mut text = format!(
             "{accent}{}{accent:#}{version}  {dim}{}{dim:#}\n",
             sanitize::line(&shown.identity.name),
@@ -254,6 +264,17 @@ impl View<'_> {
             text.push_str(&format!(
                 "  {dim}(from the body: the frontmatter has no description){dim:#}\n"
             ));
+        }
+        if let Some(status) = &self.status {
+            section(&mut text, "Package");
+            let mut lines = vec![packages::describe_status(status)];
+            lines.extend(status.fault.as_ref().map(ToString::to_string));
+            lines.extend(status.hint());
+            for line in &lines {
+                for row in wrap(&sanitize::line(line), width.saturating_sub(2)) {
+                    text.push_str(&format!("  {row}\n"));
+                }
+            }
         }
         section(&mut text, "Frontmatter");
         let keys: Vec<&YamlEntry> = manifest
@@ -341,6 +362,11 @@ impl View<'_> {
         }
         text
     }
+}
+
+/// Returns the absolute path of a folder. Its last part may be a link, which is not followed.
+fn entry_of(folder: &Path) -> PathBuf {
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 fn section(text: &mut String, title: &str) {

@@ -1,6 +1,7 @@
 //! `prowess update` and `prowess outdated`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
 use prowess_package::operations::{
     self, PackageContext, PackagePlan, UpdateOptions, apply, plan_update,
@@ -8,6 +9,8 @@ use prowess_package::operations::{
 use prowess_package::resolve::AcceptedChanges;
 use serde_json::json;
 
+use crate::commands::completions;
+use crate::commands::fork_upgrades::{self, ForkAnswers};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::packages::{self, PackagePower, ScopeArgs, failure};
@@ -15,7 +18,7 @@ use crate::permissions;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Update packages to the newest versions that the manifest allows\n\nShows what each new version may do more than the old one, and how many lines changed. An update that may do more is asked about; without a terminal it needs `--accept-power`. Every update ends trust.",
+    about = "Update packages to the newest versions that the manifest allows\n\nShows what each new version may do more than the old one, and how many lines changed. An update that may do more is asked about; without a terminal it needs `--accept-power`. Every update ends trust.\n\nForks are updated as well: a new version replaces a text that you did not edit, and is merged with `--merge` into one that you did.",
     after_help = "\
 Examples:
   prowess update              update all packages
@@ -24,7 +27,7 @@ Examples:
 )]
 pub(crate) struct UpdateArgs {
     /// Names of packages (default: all)
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::packages))]
     names: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -34,6 +37,9 @@ pub(crate) struct UpdateArgs {
     /// Take updates that may do more
     #[arg(long)]
     accept_power: bool,
+    /// Merge new versions into forks that you edited
+    #[arg(long)]
+    merge: bool,
     /// Take a version that is lower than the locked one
     #[arg(long)]
     allow_downgrade: bool,
@@ -78,11 +84,39 @@ pub(crate) fn run(
         downgrade: args.allow_downgrade,
         rewritten: args.accept_rewritten,
     };
+    let answers = ForkAnswers {
+        accepted,
+        power: args.accept_power,
+        merge: args.merge,
+        dry_run: args.dry_run,
+        is_json: args.json,
+    };
+    let forks = fork_upgrades::run(&context, &args.names, answers, environment, printer)?;
+    let is_fork = |name: &&String| forks.names.contains(*name);
+    let names: Vec<String> = args
+        .names
+        .iter()
+        .filter(|name| !is_fork(name))
+        .cloned()
+        .collect();
+    let exit = if forks.refused.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Denied
+    };
+    if names.is_empty() && !args.names.is_empty() {
+        if args.json {
+            printer.json(&json!({ "schema": packages::SCHEMA, "changes": [], "forks": forks.documents, "installed": false }))?;
+        } else if forks.news == 0 {
+            printer.status("Everything is up to date");
+        }
+        return Ok(exit);
+    }
     let plan = |names: Vec<String>| {
         let options = UpdateOptions { names, accepted };
         plan_update(&context, &options).map_err(|error| failure(&error))
     };
-    let mut planned = plan(args.names.clone())?;
+    let mut planned = plan(names)?;
     let mut powers = powers(&planned, &context)?;
     let document = packages::plan_document(&planned, &context)?;
     if !args.json {
@@ -92,12 +126,12 @@ pub(crate) fn run(
     if planned.is_empty() || args.dry_run {
         if args.json {
             printer.json(
-                &json!({ "schema": packages::SCHEMA, "changes": document, "installed": false }),
+                &json!({ "schema": packages::SCHEMA, "changes": document, "forks": forks.documents, "installed": false }),
             )?;
-        } else if planned.is_empty() {
+        } else if planned.is_empty() && forks.news == 0 {
             printer.status("Everything is up to date");
         }
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let more =
         |powers: &[PackagePower]| powers.iter().filter(|one| one.difference.is_more()).count();
@@ -161,8 +195,8 @@ pub(crate) fn run(
     apply(&context, &planned).map_err(|error| failure(&error))?;
     if args.json {
         printer
-            .json(&json!({ "schema": packages::SCHEMA, "changes": document, "installed": true }))?;
-        return Ok(Exit::Done);
+            .json(&json!({ "schema": packages::SCHEMA, "changes": document, "forks": forks.documents, "installed": true }))?;
+        return Ok(exit);
     }
     for change in &planned.changes {
         if let Some(package) = &change.new {
@@ -171,7 +205,7 @@ pub(crate) fn run(
         }
     }
     printer.status("trust ends with every update: see `prowess trust`; undo: `prowess rollback`");
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 pub(crate) fn outdated(

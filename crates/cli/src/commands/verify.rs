@@ -1,11 +1,13 @@
 //! `prowess verify`
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, theme, wording};
 use prowess_package::lock::LockedFile;
 use prowess_package::operations::{VerifyFinding, verify};
 use serde_json::{Value, json};
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::packages::{self, ScopeArgs, failure};
@@ -22,7 +24,7 @@ Examples:
 )]
 pub(crate) struct VerifyArgs {
     /// Names of packages (default: all)
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::packages))]
     names: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,

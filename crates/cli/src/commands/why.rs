@@ -10,6 +10,7 @@ use prowess_catalog::{
     Audience, Catalog, CatalogEntry, CatalogView, Location, SkillForm, SkillNotFound,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_package::status::{PackageState, PackageStatus};
 use prowess_policy::{Decision, Effect, Gate, Verdict};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
@@ -24,7 +25,7 @@ use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
 use crate::runtime_setup::Setup;
 use crate::visible_skills::{Library, not_found};
-use crate::{permissions, targets};
+use crate::{packages, permissions, targets};
 
 #[derive(Debug, Args)]
 #[command(
@@ -89,6 +90,7 @@ pub(crate) fn run(
             Some(entry) => entry,
             None => {
                 return unreadable(args, &library, environment, printer)
+                    .or_else(|| not_installed(args, environment, printer))
                     .unwrap_or_else(|| Err(unseen(&fault)));
             }
         },
@@ -118,6 +120,11 @@ pub(crate) fn run(
         about: "project",
         text,
     }));
+    let package = entry.skill.path();
+    let package = package.and_then(|path| packages::status_of(&path, environment));
+    answers
+        .lines
+        .extend(package.iter().flat_map(package_answers));
     let gate = permissions::paths(environment).gate(&library.config);
     let permission = permission(&gate, entry);
     answers
@@ -137,6 +144,7 @@ pub(crate) fn run(
         let mut document = answers.document(&catalog, entry);
         let permission = permission.map(|(decision, _)| inspect::decision(&decision, None));
         document["permission"] = permission.unwrap_or_default();
+        document["package"] = package.as_ref().map(packages::status_document).into();
         printer.json(&document)?;
     } else {
         printer.answer(&text(entry.name(), &answers.lines, printer))?;
@@ -229,6 +237,44 @@ fn unreadable(
             &answers,
             printer,
         ))
+    };
+    Some(printed.map(|()| Exit::No))
+}
+
+/// Describes a package: its version, source and state, and what to type if it is not loaded.
+fn package_answers(status: &PackageStatus) -> Vec<WhyAnswer> {
+    let answer = |about, text| WhyAnswer { about, text };
+    let mut answers = vec![answer("package", packages::describe_status(status))];
+    if let Some(fault) = &status.fault {
+        let text = format!("not loaded: {fault}");
+        answers.push(answer("lockfile", text));
+    }
+    answers.extend(status.hint().map(|hint| answer("next", hint)));
+    answers
+}
+
+/// Explains a package that is not on disk, or whose lockfile cannot be read.
+fn not_installed(
+    args: &WhyArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Option<Result<Exit, Failure>> {
+    let name = args.name.as_deref()?;
+    let status = packages::unlisted(name, environment)?;
+    let printed = if args.json {
+        let package = packages::status_document(&status);
+        printer.json(&json!({ "schema": "prowess.why/1", "name": name, "package": package }))
+    } else {
+        let mut answers = vec![WhyAnswer {
+            about: "models",
+            text: match status.state {
+                PackageState::Absent => "do not see it: it is not on disk",
+                _ => "do not see it: its lockfile cannot be read",
+            }
+            .to_owned(),
+        }];
+        answers.extend(package_answers(&status));
+        printer.answer(&text(name, &answers, printer))
     };
     Some(printed.map(|()| Exit::No))
 }

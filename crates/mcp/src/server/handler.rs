@@ -79,7 +79,8 @@ impl Shared {
         options: &super::ServerOptions,
     ) -> Self {
         let registry = Arc::clone(&tool_context.services.registry);
-        let resource_index = ResourceIndex::new(registry, served);
+        let resource_index =
+            ResourceIndex::new(registry, tool_context.services.trust.clone(), served);
         let hub = Arc::new(Hub::new());
         Self {
             passing: Arc::new(Session::new(&hub, Some(Duration::from_millis(FRESH_MS)))),

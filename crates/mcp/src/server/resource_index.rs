@@ -13,6 +13,7 @@ use prowess_catalog::{Catalog, CatalogEntry, FileStamp, Skill, SkillForm, SkillI
 use prowess_registry::{ReadError, Registry, file_stamp, is_at_rest};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::{name, parse};
+use prowess_trust::{TrustStore, check_package};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +30,8 @@ pub(crate) const MAIN: &str = "SKILL.md";
 #[derive(Debug)]
 pub(crate) struct ResourceIndex {
     registry: Arc<Registry>,
+    /// Has the lockfiles that packages are compared with.
+    trust: Option<TrustStore>,
     visibility: Visibility,
     current: Mutex<Arc<ServedSkills>>,
     contents: Mutex<HashMap<SkillId, Arc<ServedFiles>>>,
@@ -106,6 +109,8 @@ pub(crate) enum Fault {
     Bytes(u64),
     #[error("a file name is not UTF-8, or there are too many files")]
     Unnamed,
+    #[error("{0}")]
+    Package(String),
 }
 
 /// Error from reading a file.
@@ -122,10 +127,15 @@ pub(crate) enum FileFault {
 }
 
 impl ResourceIndex {
-    pub(crate) fn new(registry: Arc<Registry>, visibility: Visibility) -> Self {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        trust: Option<TrustStore>,
+        visibility: Visibility,
+    ) -> Self {
         let (current, contents) = Default::default();
         Self {
             registry,
+            trust,
             visibility,
             current,
             contents,
@@ -168,6 +178,9 @@ impl ResourceIndex {
             frontmatter: Map::new(),
             fault: Some(fault),
         };
+        if let Some(fault) = self.package_fault(skill) {
+            return failed(fault);
+        }
         let unreadable = |error: ReadError| failed(Fault::Unreadable(error.to_string()));
         if matches!(skill.form, SkillForm::File | SkillForm::Command) {
             // A single-file skill has one file.
@@ -245,6 +258,12 @@ impl ResourceIndex {
             None => contents.fault = Some(Fault::Unreadable("it has no SKILL.md".to_owned())),
         }
         contents
+    }
+
+    /// Returns the reason why a package is not served, if it is not what its lockfile says.
+    pub(crate) fn package_fault(&self, skill: &Skill) -> Option<Fault> {
+        let checked = check_package(skill, &self.registry, self.trust.as_ref());
+        checked.err().map(|error| Fault::Package(error.to_string()))
     }
 
     /// Reads a file, and verifies that it is the one that was hashed.

@@ -106,6 +106,12 @@ pub(crate) fn read(
     {
         return Err(none(""));
     }
+    // Listed or not: a package that changed since is not served.
+    if let Some(fault) = resource_index.package_fault(&served.skill) {
+        let text = format!("cannot read `{address}`: {fault}");
+        let data = Some(json!({ "uri": address }));
+        return Err(ErrorData::internal_error(text, data));
+    }
     let contents = session
         .held(&served.skill.id)
         .unwrap_or_else(|| resource_index.look(served));

@@ -98,7 +98,9 @@ pub(crate) fn directory(
     };
     let (served, folder) = skills.find(address).ok_or_else(none)?;
     let contents = resource_index.look(served);
-    if let Some(fault @ (Fault::Unreadable(_) | Fault::Unnamed)) = &contents.fault {
+    if let Some(fault @ (Fault::Unreadable(_) | Fault::Unnamed | Fault::Package(_))) =
+        &contents.fault
+    {
         return Err(ErrorData::internal_error(
             format!("cannot read `{address}`: {fault}"),
             None,

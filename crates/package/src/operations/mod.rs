@@ -18,6 +18,7 @@ mod remove;
 mod rollback;
 mod sync;
 mod update;
+mod upgrade;
 mod verify;
 
 use std::ffi::OsString;
@@ -30,7 +31,7 @@ use prowess_traits::Fetcher;
 
 pub use add::{AddRequest, SourceListing, list_source, plan_add};
 pub use diff::{PackageFileChange, diff_folders, diff_installed};
-pub use fork::{fork_base, forks, plan_fork};
+pub use fork::{fork_base, forks, plan_fork, plan_restore};
 pub use link::{LinkChange, LinkPlan, apply_links, plan_links, plan_unlink};
 pub use outdated::{OutdatedPackage, outdated};
 pub use pack::{PackFormat, PackedSite, pack, pack_site};
@@ -41,6 +42,7 @@ pub use remove::plan_remove;
 pub use rollback::{RollbackTarget, history, plan_rollback};
 pub use sync::{SyncOptions, plan_lock, plan_sync};
 pub use update::{UpdateOptions, plan_update};
+pub use upgrade::{ForkUpgrade, UpgradeOutcome, plan_upgrades};
 pub use verify::{VerifyFinding, VerifyReport, verify};
 
 use crate::error::PackageError;

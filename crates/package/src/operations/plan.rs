@@ -107,8 +107,32 @@ pub(super) struct ForkedPackage {
     pub(super) entry: EntryState,
     /// The origin, for the lock.
     pub(super) record: toml::Table,
-    /// The digest of the locked files, which the store keeps.
-    pub(super) base: String,
+    /// Digests of files that the store keeps: as they were locked, and as the person had them.
+    pub(super) kept: Vec<String>,
+    /// The digest of the files of the person that are replaced. `None` if there are none.
+    pub(super) replaced: Option<String>,
+}
+
+impl ForkedPackage {
+    /// Returns a package that stands for the files of the person.
+    fn placeholder(&self, digest: String) -> LockedPackage {
+        LockedPackage {
+            name: self.name.clone(),
+            version: None,
+            wanted: None,
+            source: LockedSource::Path,
+            path: None,
+            git_ref: None,
+            commit: None,
+            tree: None,
+            digest: Some(digest),
+            archive: None,
+            license: None,
+            signer: None,
+            files: Vec::new(),
+            extra: toml::Table::new(),
+        }
+    }
 }
 
 /// What an operation would change.
@@ -138,6 +162,8 @@ pub struct PackagePlan {
     pub(super) stale_links: bool,
     /// `true` to write the lock in its own form, whatever it looked like.
     pub(super) rewrite: bool,
+    /// `true` to remove the lock if nothing is left in it.
+    pub(super) removes_lock: bool,
     /// The lock that replaces the one in force, whatever that is.
     pub(super) base_lock: LockFile,
     pub(super) base_text: Option<String>,
@@ -161,6 +187,7 @@ impl PackagePlan {
             replace_changed: false,
             stale_links: false,
             rewrite: false,
+            removes_lock: false,
             base_lock: texts.lock.clone(),
             base_text: texts.lock_text.clone(),
         }
@@ -172,6 +199,7 @@ impl PackagePlan {
             && self.edits.is_empty()
             && self.entries.is_empty()
             && self.trees.is_empty()
+            && self.forked.is_none()
             && !self.rewrite
             && !self.stale_links
     }
@@ -323,7 +351,9 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
         }
     }
     if let Some(fork) = &plan.forked {
-        session.keep(&fork.base)?;
+        for digest in &fork.kept {
+            session.keep(digest)?;
+        }
         entries.insert(fork.name.clone(), fork.entry.clone());
         let records = lock
             .extra
@@ -333,11 +363,15 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
             let name = fork.record.get("name");
             records.retain(|record| record.get("name") != name);
             records.push(toml::Value::Table(fork.record.clone()));
+            let name = |record: &toml::Value| record.get("name").map(ToString::to_string);
+            records.sort_by_key(name);
         }
     }
     let is_changed =
         lock != current || plan.rewrite || (lock_text.is_none() && !lock.packages.is_empty());
-    let new_text = if is_changed {
+    let new_text = if plan.removes_lock && lock == LockFile::default() {
+        None
+    } else if is_changed {
         Some(lock.to_text())
     } else {
         lock_text.clone()
@@ -359,7 +393,16 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
         },
         replace_changed: plan.replace_changed,
     };
-    let report = session.commit(&change, &current)?;
+    let mut expected = current;
+    if let Some((fork, digest)) = plan
+        .forked
+        .as_ref()
+        .and_then(|fork| Some((fork, fork.replaced.clone()?)))
+    {
+        // The files of the person are replaced only if they are still the ones that were merged.
+        expected.insert(fork.placeholder(digest));
+    }
+    let report = session.commit(&change, &expected)?;
     drop(session);
     if !plan.lock_only {
         apply_agent_links(context, plan)?;

@@ -42,7 +42,7 @@ fn needed(state: &Path, edits: bool) -> Result<BTreeSet<String>, PackageError> {
             }
         }
         let earlier = LockHistory::new(&scope).entries().map_err(unread(&scope))?;
-        for entry in earlier {
+        for entry in earlier.iter().filter(|entry| !entry.lock.is_empty()) {
             add(&mut digests, LockFile::unite(&entry.lock)?);
         }
         // An operation under way may need both of its locks.

@@ -22,6 +22,14 @@ pub enum OperationError {
         /// The name.
         name: String,
     },
+    /// A skill of the person's own has the name.
+    #[error("`{}` exists, and is a skill of your own", path.display())]
+    Yours {
+        /// The name.
+        name: String,
+        /// Its folder.
+        path: PathBuf,
+    },
     /// The name is taken by another package.
     #[error("`{name}` is already a package, from `{source_text}`")]
     Taken {
@@ -107,6 +115,7 @@ impl OperationError {
                     "update it with `prowess update {name}`, or choose another name with `--as`"
                 )
             }
+            Self::Yours { .. } => "rename or remove it first".to_owned(),
             Self::ChooseSkill { names } => {
                 let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
                 format!("name one of {}, or use `--all`", shown.join(", "))

@@ -43,7 +43,7 @@ pub fn plan_rollback(
     };
     let mut plan = PackagePlan::new(command, &texts);
     for entry in history(context)? {
-        let Ok(lock) = LockFile::parse(&entry.lock) else {
+        let Ok(lock) = entry.parsed() else {
             continue;
         };
         let found = match &target.name {
@@ -57,6 +57,7 @@ pub fn plan_rollback(
             check_stored(context, change.new.as_ref())?;
         }
         restore_manifest(context, &texts, &entry, target, &mut plan);
+        plan.removes_lock = entry.lock.is_empty() && target.name.is_none();
         return Ok(plan);
     }
     if let Some(name) = &target.name
@@ -86,14 +87,16 @@ fn one_package(
     to: Option<&str>,
     plan: &mut PackagePlan,
 ) -> bool {
-    let Some(old) = earlier.get(name) else {
-        return false;
+    let (old, now) = (earlier.get(name), texts.lock.get(name));
+    let is_wanted = match old {
+        Some(old) => is_meant(old, to),
+        // Before it was added.
+        None => to.is_none(),
     };
-    let now = texts.lock.get(name);
-    if now == Some(old) || !is_meant(old, to) {
+    if now == old || !is_wanted {
         return false;
     }
-    plan.change(now, Some(old.clone()));
+    plan.change(now, old.cloned());
     true
 }
 
@@ -171,6 +174,8 @@ fn restore_manifest(
                 crate::manifest_edit::entry_value(&old.source, old.skill.as_deref(), shorthand);
             plan.edits
                 .push(ManifestEdit::Set(change.name.clone(), value));
+        } else if change.new.is_none() && texts.manifest.get(&change.name).is_some() {
+            plan.edits.push(ManifestEdit::Remove(change.name.clone()));
         }
     }
 }

@@ -276,6 +276,9 @@ fn remedy(why: HiddenReason, entry: &CatalogEntry) -> String {
         }
         HiddenReason::NotGranted => "; add it to the agent's `skills`".to_owned(),
         HiddenReason::NotListed => "; add it to `skills.only`".to_owned(),
+        HiddenReason::NotLocked => {
+            "; add it with `prowess add`, or remove `only-locked`".to_owned()
+        }
         HiddenReason::Denied => "; see `prowess policy show`".to_owned(),
         HiddenReason::Shadowed
         | HiddenReason::NotForModels

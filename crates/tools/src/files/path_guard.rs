@@ -552,11 +552,13 @@ impl ResolvedPath {
     }
 }
 
-/// Returns the folders of the loaded skills and of the acting one.
+/// Returns the folders of the loaded skills and of the acting one. A package that changed since it
+/// was loaded is left out: its files are not those of the lockfile.
 pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathBuf> {
     let skills = loaded.snapshots().chain(&context.acting);
     skills
         .filter(|skill| skill.skill.form == SkillForm::Folder)
+        .filter(|skill| skill.trust.package.is_none() || skill.is_same(&context.services.registry))
         .filter_map(|skill| skill.folder())
         .filter(|folder| folder.is_dir())
         .collect()

@@ -64,7 +64,7 @@ impl Tool for LoadSkill {
     fn input_schema(&self) -> Value {
         let (name, arguments) = match self {
             Self::Standard => (
-                "The name of the skill.",
+                "The name of the skill. To require a version, add a range: `name@^2`.",
                 "Arguments for the skill: one string, a list of values, or values by name.",
             ),
             Self::Agentick => (
@@ -192,7 +192,7 @@ impl LoadSkill {
             "skill_name": activation.name(),
             "status": if is_loaded { "already_loaded" } else { "loaded" },
             "folder": activation.folder.as_ref().map(|folder| folder.to_string_lossy()),
-            "version": activation.skill().version.as_deref().map(clean_line),
+            "version": activation.snapshot.version().map(clean_line),
             "digest": activation.digest(),
             "trusted": activation.is_trusted(),
         });

@@ -10,8 +10,9 @@ use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::suggest;
 use prowess_diag::wording::{size, tick};
 use prowess_registry::ReadError;
-use prowess_registry::resource::{Resource, ResourceError};
+use prowess_registry::resource::{MAX_RESOURCE, Resource, ResourceError, page};
 use prowess_spec::{PathFault, ResourcePath};
+use prowess_trust::{PackagePin, TrustError};
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
@@ -112,13 +113,43 @@ impl Tool for LoadSkillResource {
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
         permit_read(context, loaded, &skill, path)?;
-        let read = context
-            .services
-            .registry
-            .file(&entry.skill.id, path, offset, limit);
-        let resource = read.map_err(|error| unread(context, entry, path, &error))?;
+        let resource = read(context, entry, path, offset, limit)?;
         Ok(answer(entry, path, resource))
     }
+}
+
+/// Reads a part of a file. A package is compared with its lockfile: what a model reads is what was
+/// locked.
+fn read(
+    context: &ToolContext,
+    entry: &CatalogEntry,
+    path: &str,
+    offset: u64,
+    limit: usize,
+) -> Result<Resource, ToolError> {
+    let (skill, registry) = (&entry.skill, &context.services.registry);
+    let failed = |error: ReadError| unread(context, entry, path, &error);
+    if matches!(
+        context.package_of(skill),
+        PackagePin::Free | PackagePin::Live(_)
+    ) {
+        let read = registry.file(&skill.id, path, offset, limit);
+        return read.map_err(failed);
+    }
+    let refused = |error: TrustError| ToolError::new(ToolErrorKind::Failed, error.to_string());
+    let bytes = registry.bytes(&skill.id, path, MAX_RESOURCE);
+    // Hashed after the file was read, so that the error about a changed package names its files.
+    let package = context.check_package(skill).map_err(refused)?;
+    let bytes = bytes.map_err(failed)?;
+    if package.is_some_and(|package| !package.has_content(path, &bytes)) {
+        let text = format!(
+            "{} of the skill {} changed while it was being read.",
+            tick(shown(path)),
+            shown(entry.name())
+        );
+        return Err(ToolError::new(ToolErrorKind::Failed, text));
+    }
+    Ok(page(&bytes, offset, limit))
 }
 
 fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {

@@ -11,7 +11,7 @@
 //! - `skill_name` selects one of several loaded skills.
 
 use prowess_traits::CommandResult;
-use prowess_trust::SkillRole;
+use prowess_trust::{SkillRole, TrustError};
 use serde_json::{Value, json};
 
 use crate::command_output::{CommandOutput, MAX_COMMAND, write_hint};
@@ -98,9 +98,10 @@ impl Tool for RunCommandLine {
             let text = format!("The skill {name} is not loaded. Load it first with load_skill.");
             return Err(ToolError::new(ToolErrorKind::NoSkill, text));
         }
-        let snapshot = skill
-            .read(context)
-            .map_err(|error| failed(format!("Cannot read the skill {name}: {error}.")))?;
+        let snapshot = skill.read(context).map_err(|error| match error {
+            TrustError::Package(_) => failed(error.to_string()),
+            error => failed(format!("Cannot read the skill {name}: {error}.")),
+        })?;
         let trust = &snapshot.trust;
         // The files must be the ones that the model has read.
         if known.is_some_and(|known| *known.digest != *trust.digest) {

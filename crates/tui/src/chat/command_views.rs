@@ -110,6 +110,7 @@ fn word(why: HiddenReason) -> &'static str {
         HiddenReason::NotGranted => "not granted to the agent",
         HiddenReason::SwitchedOff => "disabled",
         HiddenReason::NotListed => "not in `skills.only`",
+        HiddenReason::NotLocked => "in no lockfile",
         HiddenReason::Denied => "denied by a rule",
         HiddenReason::LeftToPeople | HiddenReason::NotForModels => "for users only",
         HiddenReason::NotForPeople => "for models only",

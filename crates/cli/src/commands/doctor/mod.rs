@@ -59,7 +59,9 @@ pub(crate) fn run(
     let reading = prompt_share::of(&library, environment)?;
     let setup = Setup::new(library.clone(), None, environment)?;
     let unchecked = health::hooks(&library.catalog(), &setup.starting_context(None));
-    let Library { registry, config } = library;
+    let Library {
+        registry, config, ..
+    } = library;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
