@@ -10,7 +10,7 @@ use prowess_package::fault::FaultPoints;
 use prowess_package::git::GitLimits;
 use prowess_package::manifest::InstallSettings;
 use prowess_package::operations::{
-    AddRequest, PackageContext, PackagePlan, apply, history, plan_add,
+    AddRequest, PackageContext, PackagePlan, SourceAccess, apply, history, plan_add,
 };
 use prowess_package::project::{PackageScope, ScopeReport, ScopeSession};
 use prowess_package::source::{DEFAULT_SHORTHAND, SourceOrigin};
@@ -81,6 +81,7 @@ impl Shop {
             git_limits: GitLimits::default(),
             fetcher: None,
             settings: InstallSettings::default(),
+            access: SourceAccess::default(),
             offline: false,
             now: 1_800_000_000,
             progress: None,
