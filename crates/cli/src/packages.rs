@@ -167,7 +167,9 @@ fn checked_settings(environment: &Environment) -> Result<manifest::PackageManife
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
-            return Err(Failure::new(format!("cannot read {}", wording::tick(&shown))).cause(error));
+            return Err(
+                Failure::new(format!("cannot read {}", wording::tick(&shown))).cause(error),
+            );
         }
     };
     let (settings, report) = manifest::read(&shown, &text, SourceOrigin::Person);
@@ -451,7 +453,9 @@ pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
                 format!("`{url}` is on this machine only: others cannot fetch from it")
             }
             PlanNote::ListUnread { name } => {
-                format!("{name}: `skill.oms.sig` cannot be read, so its list of files was not compared")
+                format!(
+                    "{name}: `skill.oms.sig` cannot be read, so its list of files was not compared"
+                )
             }
             PlanNote::NotInstallable { name, reason } => {
                 format!("{name} is not installed: {reason}")

@@ -1051,7 +1051,9 @@ impl GitRepository {
         let Some(text) = self.tag_text(tag)? else {
             return Ok(TagSignature::None);
         };
-        let is_signed = text.lines().any(|line| line == "-----BEGIN SSH SIGNATURE-----");
+        let is_signed = text
+            .lines()
+            .any(|line| line == "-----BEGIN SSH SIGNATURE-----");
         if !is_signed {
             return Ok(TagSignature::None);
         }

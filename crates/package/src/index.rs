@@ -9,11 +9,11 @@ use url::Url;
 
 use crate::archive::{ArchiveError, ArchiveLimits, UnpackedArchive, unpack};
 use crate::lock::{LockedKind, is_digest};
+use crate::resolve::{ResolveError, check_sequence};
+use crate::signature::{MAX_MINISIGN, MINISIGN_ENDING, SignatureError};
 use crate::tree::{
     PackageTree, TreeBuilder, TreeError, TreeLimits, check_tree_path, digest_of_bytes,
 };
-use crate::resolve::{ResolveError, check_sequence};
-use crate::signature::{MAX_MINISIGN, MINISIGN_ENDING, SignatureError};
 
 /// Maximum size of an index in bytes.
 pub(crate) const MAX_INDEX: usize = 4 * 1024 * 1024;

@@ -568,7 +568,8 @@ impl Reader<'_> {
                         let text = self.text(value, "key").unwrap_or_default();
                         signing_key = SignerKey::parse(&text);
                         if signing_key.is_none() && !text.is_empty() {
-                            let message = "`key` must be the line of an ssh public key, or a `minisign` key";
+                            let message =
+                                "`key` must be the line of an ssh public key, or a `minisign` key";
                             self.error(value.span(), message);
                         }
                     }
@@ -578,7 +579,10 @@ impl Reader<'_> {
             }
             match signing_key {
                 Some(_) if sources.is_empty() => {
-                    self.error(name.span(), "a signer needs `sources`, the sources that it signs");
+                    self.error(
+                        name.span(),
+                        "a signer needs `sources`, the sources that it signs",
+                    );
                 }
                 Some(key) => {
                     let settings = SignerSettings { key, sources };

@@ -127,13 +127,7 @@ impl RegistryReader<'_> {
     /// Fetches the archive of a version, and compares its digest.
     pub fn archive(&self, version: &RegistryVersion) -> Result<Vec<u8>, IndexError> {
         let url = self.artifact(version)?;
-        let fetched = get(
-            self.fetcher,
-            &url,
-            &self.headers(),
-            MAX_BODY,
-            BODY_DEADLINE,
-        )?;
+        let fetched = get(self.fetcher, &url, &self.headers(), MAX_BODY, BODY_DEADLINE)?;
         check_digest(&url, &version.digest, &fetched.body)?;
         Ok(fetched.body)
     }
@@ -308,12 +302,18 @@ mod tests {
         assert_eq!(choose(range("~3.1")).unwrap(), "3.1.10");
         assert_eq!(choose(range("<3")).unwrap(), "2.9.0");
         assert_eq!(choose(range("^4.0.0-rc.1")).unwrap(), "4.0.0-rc.1");
-        assert_eq!(choose(WantedRef::Any("nightly".to_owned())).unwrap(), "nightly");
+        assert_eq!(
+            choose(WantedRef::Any("nightly".to_owned())).unwrap(),
+            "nightly"
+        );
         for wanted in [range("=3.1.9"), range("^5"), WantedRef::Any("x".to_owned())] {
             let error = choose(wanted).unwrap_err();
             assert!(matches!(error, ResolveError::NoVersion { .. }), "{error:?}");
         }
-        assert_eq!(package.versions[1].url, "https://host/r/packages/acme/3.1.10.skill");
+        assert_eq!(
+            package.versions[1].url,
+            "https://host/r/packages/acme/3.1.10.skill"
+        );
     }
 
     #[test]

@@ -168,7 +168,9 @@ impl SignatureError {
             Self::Missing { .. } | Self::Wrong { .. } | Self::OtherTag { .. } => {
                 "ask the author; do not install it".to_owned()
             }
-            Self::OtherFiles { .. } => "the files changed after they were signed; do not install it".to_owned(),
+            Self::OtherFiles { .. } => {
+                "the files changed after they were signed; do not install it".to_owned()
+            }
         })
     }
 }
@@ -280,7 +282,8 @@ mod tests {
 
     #[test]
     fn keys_of_both_kinds_are_parsed() {
-        let ssh = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJpZ2ukjPlvWXVzOaIXbqhqJwHMWC0ytmFFMTgQNVwxt";
+        let ssh =
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJpZ2ukjPlvWXVzOaIXbqhqJwHMWC0ytmFFMTgQNVwxt";
         let parse = |text: &str| SignerKey::parse(text);
         assert_eq!(parse(ssh), Some(SignerKey::Ssh(ssh.to_owned())));
         assert_eq!(parse(&format!("{ssh} me@host")), parse(ssh));
@@ -305,7 +308,10 @@ mod tests {
         let keys = [("other", other), ("acme", KEY)];
         assert_eq!(check_minisign(keys, b"hello\n", SIGNATURE), Some("acme"));
         assert_eq!(check_minisign(keys, b"hellO\n", SIGNATURE), None);
-        assert_eq!(check_minisign([("other", other)], b"hello\n", SIGNATURE), None);
+        assert_eq!(
+            check_minisign([("other", other)], b"hello\n", SIGNATURE),
+            None
+        );
         assert_eq!(check_minisign(keys, b"hello\n", ""), None);
         let changed = SIGNATURE.replace("trusted comment: ", "trusted comment: x");
         assert_eq!(check_minisign(keys, b"hello\n", &changed), None);
@@ -318,7 +324,11 @@ mod tests {
         assert!(is_tag_of(&text, "v1.0.0", &id));
         assert!(!is_tag_of(&text, "v2.0.0", &id));
         assert!(!is_tag_of(&text, "v1.0.0", &"b".repeat(40)));
-        assert!(!is_tag_of(&text.replace("type commit", "type tag"), "v1.0.0", &id));
+        assert!(!is_tag_of(
+            &text.replace("type commit", "type tag"),
+            "v1.0.0",
+            &id
+        ));
         assert!(!is_tag_of("", "v1.0.0", &id));
     }
 

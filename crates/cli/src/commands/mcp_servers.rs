@@ -89,11 +89,7 @@ pub(crate) fn has_server(name: &str, config: &Config, environment: &Environment)
 
 /// Returns the servers of the user configuration, and of `.mcp.json` and `.agents/mcp.json` in the home
 /// folder. The first server of a name wins.
-pub(crate) fn of_person(
-    config: &Config,
-    home: Option<&Path>,
-    variables: &Variables,
-) -> Configured {
+pub(crate) fn of_person(config: &Config, home: Option<&Path>, variables: &Variables) -> Configured {
     let mut found = Configured::default();
     let neutral = neutral_folder(home);
     found.names.clone_from(&config.server_names);
@@ -303,7 +299,10 @@ impl Configured {
     /// Returns the reason why a server is not used.
     pub(crate) fn note_about(&self, name: &str) -> Option<String> {
         let start = format!("ignoring server `{name}`");
-        self.notes.iter().find(|note| note.starts_with(&start)).cloned()
+        self.notes
+            .iter()
+            .find(|note| note.starts_with(&start))
+            .cloned()
     }
 
     /// Reads a file and records its errors.

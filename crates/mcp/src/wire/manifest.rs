@@ -205,7 +205,10 @@ impl Manifest {
         OfferedSkill {
             uri: self.root.clone().into_string(),
             name: self.name.clone().into_string(),
-            files: self.files.as_ref().map(|files| files.iter().map(file).collect()),
+            files: self
+                .files
+                .as_ref()
+                .map(|files| files.iter().map(file).collect()),
         }
     }
 

@@ -83,12 +83,18 @@ pub fn list_source(
         PackageSource::Index { url, .. } => {
             let index = fetcher.index(url)?;
             let skills = index.skills.iter();
-            (listed(skills.map(|skill| (&*skill.name, &*skill.name))), None)
+            (
+                listed(skills.map(|skill| (&*skill.name, &*skill.name))),
+                None,
+            )
         }
         PackageSource::Mcp { server, .. } => {
             let offered = fetcher.offered(server)?;
             let skills = offered.skills.iter();
-            (listed(skills.map(|skill| (&*skill.name, &*skill.uri))), None)
+            (
+                listed(skills.map(|skill| (&*skill.name, &*skill.uri))),
+                None,
+            )
         }
         PackageSource::Registry { registry, name, .. } => {
             let package = fetcher.registry_package(registry, name)?;

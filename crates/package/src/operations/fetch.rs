@@ -605,7 +605,10 @@ impl<'a> SourceFetcher<'a> {
                 let index = self.index(url)?;
                 let package = self.index_package(&locked.name, url, &index, path)?;
                 let tree = package.tree;
-                (tree.ok_or(OperationError::Unsupported { kind: "index" })?, None)
+                (
+                    tree.ok_or(OperationError::Unsupported { kind: "index" })?,
+                    None,
+                )
             }
             LockedSource::Path => return Err(OperationError::Unsupported { kind: "path" }.into()),
             LockedSource::Mcp(server) => (self.refetch_served(server, locked, path)?, None),

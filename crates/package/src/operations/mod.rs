@@ -51,9 +51,7 @@ use crate::error::PackageError;
 use crate::fault::FaultPoints;
 use crate::git::GitLimits;
 use crate::lock::LockFile;
-use crate::manifest::{
-    self, InstallSettings, PackageManifest, RegistrySettings, SignerSettings,
-};
+use crate::manifest::{self, InstallSettings, PackageManifest, RegistrySettings, SignerSettings};
 use crate::mirrors::NamedMirrors;
 use crate::project::{PackageScope, ScopeKind, ScopeSession, read_text, wait_for_commit};
 use crate::source::SourceOrigin;

@@ -181,7 +181,9 @@ impl OperationError {
             }
             Self::NoToken { variable, .. } => format!("set `{variable}` to the token"),
             Self::ArchiveGone { name, .. } => {
-                format!("another machine may have it in its store; `prowess update {name}` takes another version")
+                format!(
+                    "another machine may have it in its store; `prowess update {name}` takes another version"
+                )
             }
             Self::ServedChanged { name, .. } => {
                 format!("see what changed with `prowess update {name} --dry-run`")

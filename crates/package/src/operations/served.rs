@@ -147,10 +147,7 @@ fn served_change(
     })
 }
 
-fn listed<'o>(
-    server: &str,
-    skill: &'o OfferedSkill,
-) -> Result<&'o [OfferedFile], OperationError> {
+fn listed<'o>(server: &str, skill: &'o OfferedSkill) -> Result<&'o [OfferedFile], OperationError> {
     skill
         .files
         .as_deref()

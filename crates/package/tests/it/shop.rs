@@ -188,6 +188,30 @@ impl Shop {
     }
 }
 
+impl Drop for Shop {
+    /// Every lock that a test leaves fits the schema. Tests that damage a lock leave one that cannot be
+    /// parsed.
+    fn drop(&mut self) {
+        let text = self.read(".agents/prowess.lock").unwrap_or_default();
+        if self._temp.is_some() && !std::thread::panicking() && LockFile::parse(&text).is_ok() {
+            check_schema(&text);
+        }
+    }
+}
+
+/// Checks the text of a lock against its schema.
+pub(crate) fn check_schema(text: &str) {
+    let value: toml::Table = toml::from_str(text).unwrap();
+    let value = serde_json::to_value(value).unwrap();
+    let schema = (prowess_package::lock::LOCK_SCHEMA.build)();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&value)
+        .map(|fault| fault.to_string())
+        .collect();
+    assert!(faults.is_empty(), "{faults:?}\n{text}");
+}
+
 /// What an operation changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
