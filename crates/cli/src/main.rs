@@ -12,6 +12,7 @@ mod packages;
 mod permissions;
 mod prompt_share;
 mod runtime_setup;
+mod skill_servers;
 mod targets;
 mod telemetry;
 mod usage_error;

@@ -13,7 +13,7 @@ use prowess_package::git::GitLimits;
 use prowess_package::lock::LockedPackage;
 use prowess_package::manifest;
 use prowess_package::operations::{
-    OnProgress, PackageChange, PackageContext, PackagePlan, PackageProgress, PlanNote,
+    OnProgress, PackageChange, PackageContext, PackagePlan, PackageProgress, PlanNote, SourceAccess,
 };
 use prowess_package::power::{self, PowerDifference};
 use prowess_package::source::SourceOrigin;
@@ -30,6 +30,7 @@ use prowess_registry::{PackageFolders, SkillScan};
 
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
+use crate::skill_servers::OwnServers;
 use crate::{permissions, targets, usage_store};
 
 /// Most lines of a section in a summary.
@@ -234,6 +235,7 @@ pub(crate) fn context(
     } else {
         project_scope(environment)
     };
+    let own = checked_settings(environment)?;
     let fetcher = prowess_http::WebFetcher::new(crate::runtime_setup::AGENT)
         .map_err(|error| Failure::new("cannot create the HTTP client for packages").cause(error))?;
     Ok(PackageContext {
@@ -248,7 +250,12 @@ pub(crate) fn context(
         environment: environment.variables.to_vec(),
         git_limits: GitLimits::default(),
         fetcher: (!offline).then(|| Arc::new(fetcher) as _),
-        settings: own_settings(environment).install,
+        settings: own.install,
+        access: SourceAccess {
+            servers: Some(Arc::new(OwnServers::new(environment))),
+            registries: own.registries,
+            signers: own.signers,
+        },
         offline,
         now: usage_store::now() / 1_000_000_000,
         progress: progress(printer),
@@ -265,6 +272,37 @@ pub(crate) fn own_settings(environment: &Environment) -> manifest::PackageManife
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     let shown = targets::display(&file, environment);
     manifest::read(&shown, &text, SourceOrigin::Person).0
+}
+
+/// Returns the sections about packages of the person's own file. A fault in them is an error: what
+/// cannot be read might be a list of allowed sources, or a key.
+fn checked_settings(environment: &Environment) -> Result<manifest::PackageManifest, Failure> {
+    let Some(file) = environment.settings().user else {
+        return Ok(manifest::PackageManifest::default());
+    };
+    let shown = targets::display(&file, environment);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(
+                Failure::new(format!("cannot read {}", wording::tick(&shown))).cause(error),
+            );
+        }
+    };
+    let (settings, report) = manifest::read(&shown, &text, SourceOrigin::Person);
+    let mut faults = report.diagnostics.iter();
+    match faults.find(|fault| fault.severity == Severity::Error) {
+        None => Ok(settings),
+        Some(fault) => {
+            let message = format!("{} is not valid", wording::tick(&shown));
+            let failure = Failure::new(message).cause(sanitize::line(&fault.message));
+            Err(Failure {
+                report: Some(Box::new(report)),
+                ..failure
+            })
+        }
+    }
 }
 
 /// Reports steps that take time as lines, on a terminal only.
@@ -416,7 +454,11 @@ pub(crate) fn describe_new(package: &LockedPackage, power: &PackagePower, width:
         facts.join(", ")
     );
     let mut from = sanitize::line(&package.source.to_string()).into_owned();
-    for (word, part) in [("ref", &package.git_ref), ("commit", &package.commit)] {
+    for (word, part) in [
+        ("ref", &package.git_ref),
+        ("commit", &package.commit),
+        ("signed by", &package.signer),
+    ] {
         if let Some(part) = part {
             let part: String = part.chars().take(80).collect();
             from.push_str(&format!(", {word} {}", sanitize::line(&part)));
@@ -527,6 +569,11 @@ pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
             }
             PlanNote::Mirror { url } => {
                 format!("`{url}` is on this machine only: others cannot fetch from it")
+            }
+            PlanNote::ListUnread { name } => {
+                format!(
+                    "{name}: `skill.oms.sig` cannot be read, so its list of files was not compared"
+                )
             }
             PlanNote::NotInstallable { name, reason } => {
                 format!("{name} is not installed: {reason}")

@@ -320,8 +320,7 @@ impl Setup {
     /// the project, `npx`, `python -m` and the like would run programs of the project, which may
     /// not be trusted, outside the sandbox.
     pub(crate) fn neutral_folder(&self) -> PathBuf {
-        let home = self.paths.home.clone().filter(|home| home.is_dir());
-        home.unwrap_or_else(|| PathBuf::from("/"))
+        crate::commands::mcp_servers::neutral_folder(self.paths.home.as_deref())
     }
 
     /// Prints a note if a skill of the project is used instead of the user's own skill of this name.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use prowess_traits::SkillServerError;
+
 use crate::archive::ArchiveError;
 use crate::content::ContentError;
 use crate::find::FindError;
@@ -12,6 +14,7 @@ use crate::manifest_edit::ManifestEditError;
 use crate::operations::OperationError;
 use crate::project::ProjectError;
 use crate::resolve::ResolveError;
+use crate::signature::SignatureError;
 use crate::source::SourceError;
 use crate::store::StoreError;
 use crate::tree::TreeError;
@@ -75,6 +78,12 @@ pub enum PackageError {
     /// An index cannot be used.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// An MCP server cannot be used.
+    #[error(transparent)]
+    Server(#[from] SkillServerError),
+    /// A signature is missing or wrong.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -107,7 +116,9 @@ impl PackageError {
             | Self::Index(IndexError::Status {
                 status: 401 | 403, ..
             }) => PackageExit::Credentials,
+            Self::Index(IndexError::Stale { .. }) => PackageExit::Refused,
             Self::Operation(error) => error.exit(),
+            Self::Signature(error) | Self::Index(IndexError::Signature(error)) => error.exit(),
             Self::Lock(_)
             | Self::Find(_)
             | Self::Manifest(_)
@@ -116,6 +127,7 @@ impl PackageError {
             | Self::Tree(_)
             | Self::Archive(_)
             | Self::Index(_)
+            | Self::Server(_)
             | Self::Store(_)
             | Self::Project(_)
             | Self::File { .. } => PackageExit::Failed,
@@ -131,7 +143,12 @@ impl PackageError {
             Self::Resolve(error) => error.hint(),
             Self::Manifest(error) => error.hint(),
             Self::Git(error) | Self::Content(ContentError::Git(error)) => git_hint(error),
+            Self::Signature(error) | Self::Index(IndexError::Signature(error)) => error.hint(),
             Self::Index(error) => index_hint(error),
+            Self::Server(SkillServerError::Unknown { server }) => Some(format!(
+                "configure it in `[mcp.servers.{server}]` of your own configuration; the servers of a project are not used for packages"
+            )),
+            Self::Server(_) => Some("try it with `prowess mcp list`".to_owned()),
             Self::Project(error) => project_hint(error),
             Self::Operation(error) => error.hint(),
             Self::Store(StoreError::Damaged { .. }) => {
@@ -151,6 +168,7 @@ fn git_hint(error: &GitError) -> Option<String> {
         GitError::Missing | GitError::TooOld { .. } | GitError::NotGit { .. } => {
             "install git 2.30 or newer; `prowess sync --offline` works without it if the store is complete".to_owned()
         }
+        GitError::NoSshKeygen => "install OpenSSH".to_owned(),
         GitError::Credentials { url, .. } => format!("try `git ls-remote {url}`"),
         GitError::Moved { to: Some(to), .. } => format!("name the new address: `{to}`"),
         GitError::Moved { to: None, .. } => "name the new address".to_owned(),
@@ -170,6 +188,9 @@ fn index_hint(error: &IndexError) -> Option<String> {
         }
         IndexError::Moved { to, .. } => format!("name the new address: `{to}`"),
         IndexError::Fetch { .. } => "use `--offline` if the store is complete".to_owned(),
+        IndexError::Status {
+            status: 401 | 403, ..
+        } => "check the token of the registry: `token-env` in `[registries.NAME]`".to_owned(),
         IndexError::Status { status: 429, .. } => {
             "the server asks to wait; try again later".to_owned()
         }

@@ -183,6 +183,9 @@ pub enum GitError {
         /// The message of git.
         reason: String,
     },
+    /// A signature cannot be checked.
+    #[error("`ssh-keygen` is not installed, or not on `PATH`, and checks the signatures of tags")]
+    NoSshKeygen,
     /// The output of git is not as expected.
     #[error("unexpected output of `git {command}`")]
     Output {
@@ -214,6 +217,22 @@ pub enum GitError {
         path: PathBuf,
         /// The I/O error.
         source: io::Error,
+    },
+}
+
+/// The signature of a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagSignature {
+    /// The tag has no ssh signature.
+    None,
+    /// The signature is not one of the keys.
+    Wrong,
+    /// The signature is one of the keys.
+    Good {
+        /// The position of the key.
+        key: usize,
+        /// The text of the tag.
+        text: String,
     },
 }
 
@@ -314,15 +333,7 @@ impl GitProgram {
             .into_iter()
             .filter(|(name, _)| name.to_str().is_some_and(|name| INHERITED.contains(&name)))
             .collect();
-        let path = environment.iter().find(|(name, _)| name == "PATH");
-        let program = path
-            .map(|(_, path)| path)
-            .iter()
-            .flat_map(std::env::split_paths)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join("git"))
-            .find(|program| program.is_file())
-            .ok_or(GitError::Missing)?;
+        let program = find_program(&environment, "git").ok_or(GitError::Missing)?;
         let git = Self {
             program,
             environment,
@@ -458,6 +469,17 @@ impl GitProgram {
         let started = Running::start(name, &mut command, repository, self.limits)?;
         started.finish(repository, |output| read(output))
     }
+}
+
+/// Finds a program in the absolute folders of the `PATH` of an environment.
+fn find_program(environment: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+    let path = environment.iter().find(|(name, _)| name == "PATH");
+    path.map(|(_, path)| path)
+        .iter()
+        .flat_map(std::env::split_paths)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
 }
 
 /// Returns the protocols that an address may use.
@@ -1005,14 +1027,91 @@ impl GitRepository {
     /// Returns the time of an annotated tag in seconds since 1970, after fetching the tag. `None` for
     /// a tag without an object of its own.
     pub fn tag_time(&self, tag: &RemoteRef) -> Result<Option<i64>, GitError> {
+        let text = self.tag_text(tag)?;
+        Ok(text.and_then(|text| header_time(&text, "tagger ")))
+    }
+
+    /// Returns the text of an annotated tag, after fetching it. `None` for a tag without an object of
+    /// its own.
+    fn tag_text(&self, tag: &RemoteRef) -> Result<Option<String>, GitError> {
         if tag.peeled.is_none() {
             return Ok(None);
         }
         if self.object_kind(&tag.object)?.is_none() {
             self.fetch_ref(&tag.name, "tag", Some(1))?;
         }
-        let text = self.small_object(&tag.object, "tag")?;
-        Ok(header_time(&text, "tagger "))
+        self.small_object(&tag.object, "tag").map(Some)
+    }
+
+    /// Checks the ssh signature of a tag with `git verify-tag`, against public keys as `TYPE BASE64`.
+    ///
+    /// The programs and lists of keys of the person's configuration do not count: the signature must
+    /// be one of these keys, checked by the `ssh-keygen` on `PATH`.
+    pub fn verify_tag(&self, tag: &RemoteRef, keys: &[&str]) -> Result<TagSignature, GitError> {
+        let Some(text) = self.tag_text(tag)? else {
+            return Ok(TagSignature::None);
+        };
+        let is_signed = text
+            .lines()
+            .any(|line| line == "-----BEGIN SSH SIGNATURE-----");
+        if !is_signed {
+            return Ok(TagSignature::None);
+        }
+        let program = find_program(&self.git.environment, "ssh-keygen");
+        let program = program.ok_or(GitError::NoSshKeygen)?;
+        let setting = |key: &str, value: &Path| {
+            let mut setting = OsString::from(format!("{key}="));
+            setting.push(value);
+            setting
+        };
+        for (position, key) in keys.iter().enumerate() {
+            // One file for each key, so that the answer names the key.
+            let allowed = self.allowed_signers(key)?;
+            let settings = [
+                setting("gpg.format", Path::new("ssh")),
+                setting("gpg.ssh.program", &program),
+                setting("gpg.ssh.allowedSignersFile", allowed.path()),
+                setting("gpg.ssh.revocationFile", Path::new("")),
+                setting("gpg.minTrustLevel", Path::new("fully")),
+                // Another kind of signature starts nothing.
+                setting("gpg.program", Path::new("/dev/null")),
+                setting("gpg.openpgp.program", Path::new("/dev/null")),
+                setting("gpg.x509.program", Path::new("/dev/null")),
+            ];
+            let mut args: Vec<&OsStr> = Vec::new();
+            for setting in &settings {
+                args.extend([OsStr::new("-c"), setting.as_os_str()]);
+            }
+            args.extend(["verify-tag", "--raw", &tag.object].map(OsStr::new));
+            match self.git.run("verify-tag", Some(self), &args, drain) {
+                Ok(()) => {
+                    return Ok(TagSignature::Good {
+                        key: position,
+                        text,
+                    });
+                }
+                Err(
+                    GitError::Failed { .. }
+                    | GitError::NotFound { .. }
+                    | GitError::Credentials { .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(TagSignature::Wrong)
+    }
+
+    /// Writes a file that allows one key for signatures of git.
+    fn allowed_signers(&self, key: &str) -> Result<tempfile::NamedTempFile, GitError> {
+        let parent = self.folder.parent().unwrap_or(&self.folder);
+        let failed = |source| GitError::Cache {
+            verb: "write",
+            path: parent.to_owned(),
+            source,
+        };
+        let mut file = tempfile::NamedTempFile::new_in(parent).map_err(failed)?;
+        writeln!(file, "signer namespaces=\"git\" {key}").map_err(failed)?;
+        Ok(file)
     }
 
     fn small_object(&self, object: &str, kind: &str) -> Result<String, GitError> {

@@ -3,30 +3,32 @@
 
 use std::path::Path;
 
-use prowess_traits::{FetchLimits, Fetched, Fetcher};
+use prowess_traits::{FetchLimits, Fetched, Fetcher, WebRequest};
 use serde_json::Value;
 use url::Url;
 
 use crate::archive::{ArchiveError, ArchiveLimits, UnpackedArchive, unpack};
 use crate::lock::{LockedKind, is_digest};
+use crate::resolve::{ResolveError, check_sequence};
+use crate::signature::{MAX_MINISIGN, MINISIGN_ENDING, SignatureError};
 use crate::tree::{
     PackageTree, TreeBuilder, TreeError, TreeLimits, check_tree_path, digest_of_bytes,
 };
 
 /// Maximum size of an index in bytes.
-const MAX_INDEX: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_INDEX: usize = 4 * 1024 * 1024;
 /// Maximum number of entries of an index.
 const MAX_SKILLS: usize = 10_000;
 /// Maximum number of files of an entry.
 const MAX_FILES: usize = 10_000;
 /// Maximum size of one file or archive in bytes.
-const MAX_BODY: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Maximum length of a description that is kept, in characters.
 const MAX_DESCRIPTION: usize = 1024;
 /// The timeout of an index in milliseconds.
-const INDEX_DEADLINE: u64 = 30_000;
+pub(crate) const INDEX_DEADLINE: u64 = 30_000;
 /// The timeout of a file or archive in milliseconds.
-const BODY_DEADLINE: u64 = 600_000;
+pub(crate) const BODY_DEADLINE: u64 = 600_000;
 /// The place of an index of version 0.2.0.
 const PLACE_2: &str = ".well-known/agent-skills/index.json";
 /// The place of an index of version 0.1.0.
@@ -132,7 +134,13 @@ pub enum IndexError {
     /// The files of a skill are refused.
     #[error(transparent)]
     Tree(#[from] TreeError),
+    /// The signature of an artifact is missing or wrong.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
 }
+
+/// Checks an artifact: its address and its content.
+pub type CheckArtifact<'a> = dyn Fn(&Url, &[u8]) -> Result<(), IndexError> + 'a;
 
 /// The format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,16 +236,7 @@ impl IndexReader<'_> {
         for url in places(&base) {
             match self.read_at(&url) {
                 Ok(index) => {
-                    let seen = highest(&index.url);
-                    if let (Some(found), Some(seen)) = (index.sequence, seen)
-                        && found < seen
-                    {
-                        return Err(IndexError::Stale {
-                            url: index.url,
-                            found,
-                            seen,
-                        });
-                    }
+                    check_fresh(&index.url, index.sequence, highest(&index.url))?;
                     return Ok(index);
                 }
                 Err(IndexError::Status {
@@ -266,36 +265,7 @@ impl IndexReader<'_> {
     }
 
     fn get(&self, url: &Url, bytes: usize, deadline_ms: u64) -> Result<Fetched, IndexError> {
-        let limits = FetchLimits {
-            bytes,
-            deadline_ms,
-            // A person named this host, which may be in the network of a company.
-            private: true,
-        };
-        let fetched = self.fetcher.fetch(url.as_str(), &limits);
-        let fetched = fetched.map_err(|error| IndexError::Fetch {
-            url: url.to_string(),
-            reason: error.message,
-        })?;
-        if let Some(to) = fetched.elsewhere {
-            return Err(IndexError::Moved {
-                url: url.to_string(),
-                to,
-            });
-        }
-        if fetched.status != 200 {
-            return Err(IndexError::Status {
-                url: url.to_string(),
-                status: fetched.status,
-            });
-        }
-        if fetched.cut {
-            return Err(IndexError::TooLarge {
-                url: url.to_string(),
-                limit: bytes,
-            });
-        }
-        Ok(fetched)
+        get(self.fetcher, url, &[], bytes, deadline_ms)
     }
 
     /// Fetches a skill of an index into new folders in `staging`.
@@ -304,17 +274,18 @@ impl IndexReader<'_> {
         index: &SkillIndex,
         skill: &IndexedSkill,
         staging: &Path,
+        check: &CheckArtifact<'_>,
     ) -> Result<IndexArtifact, IndexError> {
         match &skill.content {
             IndexedContent::Text { url, digest } => {
-                let body = self.artifact(index, url, digest)?;
+                let body = self.artifact(index, url, digest, check)?;
                 let into = staging.join("index-tree");
                 let mut builder = TreeBuilder::create(into, TreeLimits::default())?;
                 add(&mut builder, "SKILL.md", &body)?;
                 Ok(IndexArtifact::Tree(builder.finish()?))
             }
             IndexedContent::Archive { url, digest } => {
-                let body = self.artifact(index, url, digest)?;
+                let body = self.artifact(index, url, digest, check)?;
                 let into = staging.join("index-archive");
                 let unpacked = unpack(&body, &into, ArchiveLimits::default())?;
                 Ok(IndexArtifact::Archive(unpacked, digest.clone()))
@@ -339,18 +310,18 @@ impl IndexReader<'_> {
     }
 
     /// Fetches a file or archive, and compares its digest.
-    fn artifact(&self, index: &SkillIndex, url: &str, digest: &str) -> Result<Vec<u8>, IndexError> {
+    fn artifact(
+        &self,
+        index: &SkillIndex,
+        url: &str,
+        digest: &str,
+        check: &CheckArtifact<'_>,
+    ) -> Result<Vec<u8>, IndexError> {
         let url = parse(url, &index.url)?;
         self.check_origin(index, &url)?;
         let body = self.get(&url, MAX_BODY, BODY_DEADLINE)?.body;
-        let found = digest_of_bytes(&body);
-        if found != digest {
-            return Err(IndexError::Digest {
-                url: url.into(),
-                expected: digest.to_owned(),
-                found,
-            });
-        }
+        check_digest(&url, digest, &body)?;
+        check(&url, &body)?;
         Ok(body)
     }
 
@@ -378,9 +349,100 @@ impl SkillIndex {
     }
 }
 
-fn add(builder: &mut TreeBuilder, path: &str, body: &[u8]) -> Result<(), TreeError> {
+/// Sends a request, and refuses every answer but a whole one of the same host.
+pub(crate) fn get(
+    fetcher: &dyn Fetcher,
+    url: &Url,
+    headers: &[(String, String)],
+    bytes: usize,
+    deadline_ms: u64,
+) -> Result<Fetched, IndexError> {
+    let limits = FetchLimits {
+        bytes,
+        deadline_ms,
+        // A person named this host, which may be in the network of a company.
+        private: true,
+    };
+    let request = WebRequest {
+        headers,
+        ..WebRequest::get(url.as_str())
+    };
+    let fetched = fetcher.send(&request, &limits);
+    let fetched = fetched.map_err(|error| IndexError::Fetch {
+        url: url.to_string(),
+        reason: error.message,
+    })?;
+    if let Some(to) = fetched.elsewhere {
+        return Err(IndexError::Moved {
+            url: url.to_string(),
+            to,
+        });
+    }
+    if fetched.status != 200 {
+        return Err(IndexError::Status {
+            url: url.to_string(),
+            status: fetched.status,
+        });
+    }
+    if fetched.cut {
+        return Err(IndexError::TooLarge {
+            url: url.to_string(),
+            limit: bytes,
+        });
+    }
+    Ok(fetched)
+}
+
+/// Fetches the `minisign` signature beside an archive. `None` if there is none.
+pub(crate) fn get_signature(
+    fetcher: &dyn Fetcher,
+    url: &Url,
+    headers: &[(String, String)],
+) -> Result<Option<String>, IndexError> {
+    let mut url = url.clone();
+    url.set_path(&format!("{}{MINISIGN_ENDING}", url.path()));
+    match get(fetcher, &url, headers, MAX_MINISIGN, INDEX_DEADLINE) {
+        Ok(fetched) => Ok(Some(String::from_utf8_lossy(&fetched.body).into_owned())),
+        Err(IndexError::Status {
+            status: 404 | 410, ..
+        }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses content that has another digest than the index says.
+pub(crate) fn check_digest(url: &Url, expected: &str, content: &[u8]) -> Result<(), IndexError> {
+    let found = digest_of_bytes(content);
+    if found == expected {
+        return Ok(());
+    }
+    Err(IndexError::Digest {
+        url: url.to_string(),
+        expected: expected.to_owned(),
+        found,
+    })
+}
+
+/// Refuses an index that is older than one that was seen, or lost its sequence.
+pub(crate) fn check_fresh(
+    url: &str,
+    sequence: Option<u64>,
+    seen: Option<u64>,
+) -> Result<(), IndexError> {
+    match check_sequence(seen, sequence) {
+        Err(ResolveError::Stale { seen, found }) => Err(IndexError::Stale {
+            url: url.to_owned(),
+            found,
+            seen,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a file that came without a mode.
+pub(crate) fn add(builder: &mut TreeBuilder, path: &str, body: &[u8]) -> Result<(), TreeError> {
     let mut content = body;
-    // HTTP has no modes: a script is what begins like one.
+    // HTTP and MCP have no modes: a script is what begins like one.
     let kind = if body.starts_with(b"#!") {
         LockedKind::Executable
     } else {
@@ -389,7 +451,7 @@ fn add(builder: &mut TreeBuilder, path: &str, body: &[u8]) -> Result<(), TreeErr
     builder.add_file(path, kind, body.len() as u64, None, &mut content)
 }
 
-fn parse(text: &str, index: &str) -> Result<Url, IndexError> {
+pub(crate) fn parse(text: &str, index: &str) -> Result<Url, IndexError> {
     let invalid = || IndexError::Invalid {
         url: index.to_owned(),
         reason: "an address is not valid".to_owned(),
@@ -403,7 +465,7 @@ fn parse(text: &str, index: &str) -> Result<Url, IndexError> {
 }
 
 /// Returns a path for the path of an address.
-fn escaped(path: &str) -> String {
+pub(crate) fn escaped(path: &str) -> String {
     let mut text = String::from("./");
     for byte in path.bytes() {
         match byte {

@@ -16,6 +16,8 @@ pub mod merge;
 pub mod plugins;
 pub mod power;
 pub mod resolve;
+pub mod served;
+pub mod signature;
 pub mod source;
 pub mod version;
 
@@ -31,6 +33,7 @@ mod mirrors;
 pub mod operations;
 pub mod pins;
 pub mod project;
+pub mod registry;
 pub mod seen;
 pub mod status;
 pub mod store;

@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use crate::address::{self, Address};
 use crate::agents::LINK_AGENTS;
 use crate::lock::{MAX_LOCKED_PACKAGES, is_digest, is_folder_name};
+use crate::signature::SignerKey;
 use crate::source::{
     self, ArchiveLocation, DEFAULT_SHORTHAND, PackageSource, SourceError, SourceOrigin, WantedRef,
 };
@@ -113,7 +114,7 @@ pub struct RegistrySettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignerSettings {
     /// The public key.
-    pub key: String,
+    pub key: SignerKey,
     /// Patterns of the sources that it signs.
     pub sources: Vec<String>,
 }
@@ -563,12 +564,26 @@ impl Reader<'_> {
             let (mut signing_key, mut sources) = (None, Vec::new());
             for (key, value) in table {
                 match key.get_ref().as_ref() {
-                    "key" => signing_key = self.text(value, "key"),
+                    "key" => {
+                        let text = self.text(value, "key").unwrap_or_default();
+                        signing_key = SignerKey::parse(&text);
+                        if signing_key.is_none() && !text.is_empty() {
+                            let message =
+                                "`key` must be the line of an ssh public key, or a `minisign` key";
+                            self.error(value.span(), message);
+                        }
+                    }
                     "sources" => sources = self.patterns(value, "sources"),
                     _ => self.unknown(key, &SIGNER_KEYS),
                 }
             }
             match signing_key {
+                Some(_) if sources.is_empty() => {
+                    self.error(
+                        name.span(),
+                        "a signer needs `sources`, the sources that it signs",
+                    );
+                }
                 Some(key) => {
                     let settings = SignerSettings { key, sources };
                     let name = name.get_ref().to_string();
@@ -953,7 +968,7 @@ mod tests {
     #[test]
     fn keys_and_tokens_are_a_persons_own() {
         let text = "[registries.corp]\nurl = 'https://r.example.com/'\ntoken-env = 'CORP_TOKEN'\n\
-                    [signers.acme]\nkey = 'RWQ'\nsources = ['acme/*']\n";
+                    [signers.acme]\nkey = 'RWSRjjC/756Jc/XKePxaGy6Y6aM9CXgR3I1F7yy7C49jmTnX9w0eKwCJ'\nsources = ['acme/*']\n";
         let manifest = check(text, PERSON, &[]);
         assert_eq!(manifest.registries["corp"].url, "https://r.example.com");
         assert_eq!(

@@ -173,6 +173,16 @@ pub enum ResolveError {
         /// The commit now.
         now: String,
     },
+    /// A registry has another archive for the locked version.
+    #[error("version {version} was replaced: its archive was {locked}, and is {now} now")]
+    MovedVersion {
+        /// The version.
+        version: String,
+        /// The digest of the locked archive.
+        locked: String,
+        /// The digest of the archive now.
+        now: String,
+    },
     /// The version is lower than the locked one.
     #[error("version {found} is lower than the locked {locked}")]
     Downgrade {
@@ -217,6 +227,7 @@ impl ResolveError {
     pub fn exit(&self) -> PackageExit {
         match self {
             Self::MovedTag { .. }
+            | Self::MovedVersion { .. }
             | Self::Downgrade { .. }
             | Self::Rewritten { .. }
             | Self::TooYoung { .. }
@@ -255,7 +266,7 @@ impl ResolveError {
             Self::OtherVersionInstalled { name, .. } => {
                 format!("see what there is with `prowess update {name} --dry-run`")
             }
-            Self::MovedTag { .. } => {
+            Self::MovedTag { .. } | Self::MovedVersion { .. } => {
                 "ask the author; accept it with `--accept-moved-tag`".to_owned()
             }
             Self::Downgrade { .. } => "accept it with `--allow-downgrade`".to_owned(),

@@ -1,5 +1,5 @@
-//! What this machine has seen of sources: the highest sequence of each index, and the first sight of
-//! each digest.
+//! What this machine has seen of sources: the highest sequence of each index, the first sight of each
+//! digest, and the digests whose signature was checked.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fault::FaultPoints;
 use crate::project::{read_text, write_new};
+use crate::tree::digest_of_bytes;
 
 /// Maximum number of records of each kind. The smallest keys are dropped.
 const MAX_RECORDS: usize = 20_000;
@@ -24,6 +25,8 @@ pub struct SeenSources {
 struct Records {
     sequences: BTreeMap<String, u64>,
     digests: BTreeMap<String, i64>,
+    /// The digest, and the key.
+    signed: BTreeMap<String, i64>,
 }
 
 impl SeenSources {
@@ -44,6 +47,21 @@ impl SeenSources {
         self.read().digests.get(digest).copied()
     }
 
+    /// Returns `true` if a signature of one of the keys over the files of a digest was checked.
+    pub fn is_signed<'k>(&self, digest: &str, keys: impl IntoIterator<Item = &'k str>) -> bool {
+        let records = self.read();
+        let mut keys = keys.into_iter();
+        keys.any(|key| records.signed.contains_key(&signed_key(digest, key)))
+    }
+
+    /// Records that the signature of a key over the files of a digest was checked.
+    pub fn record_signed(&self, digest: &str, key: &str, now: i64) -> io::Result<()> {
+        self.change(|records| {
+            let key = signed_key(digest, key);
+            records.signed.insert(key, now).is_none()
+        })
+    }
+
     /// Records a sequence and digests. A lower sequence changes nothing.
     pub fn record(
         &self,
@@ -51,6 +69,25 @@ impl SeenSources {
         digests: &[&str],
         now: i64,
     ) -> io::Result<()> {
+        self.change(|records| {
+            let mut is_new = false;
+            if let Some((url, number)) = sequence {
+                let known = records.sequences.entry(url.to_owned()).or_default();
+                is_new |= number > *known;
+                *known = number.max(*known);
+            }
+            for digest in digests {
+                if !records.digests.contains_key(*digest) {
+                    records.digests.insert((*digest).to_owned(), now);
+                    is_new = true;
+                }
+            }
+            is_new
+        })
+    }
+
+    /// Changes the records, and writes them if `change` returns `true`.
+    fn change(&self, change: impl FnOnce(&mut Records) -> bool) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let lock = OpenOptions::new()
             .read(true)
@@ -59,19 +96,7 @@ impl SeenSources {
             .open(self.folder.join("seen.lock"))?;
         lock.lock()?;
         let mut records = self.read();
-        let mut is_new = false;
-        if let Some((url, number)) = sequence {
-            let known = records.sequences.entry(url.to_owned()).or_default();
-            is_new |= number > *known;
-            *known = number.max(*known);
-        }
-        for digest in digests {
-            if !records.digests.contains_key(*digest) {
-                records.digests.insert((*digest).to_owned(), now);
-                is_new = true;
-            }
-        }
-        if !is_new {
+        if !change(&mut records) {
             return Ok(());
         }
         while records.sequences.len() > MAX_RECORDS {
@@ -80,10 +105,14 @@ impl SeenSources {
         while records.digests.len() > MAX_RECORDS {
             records.digests.pop_first();
         }
+        while records.signed.len() > MAX_RECORDS {
+            records.signed.pop_first();
+        }
         let text = json!({
             "version": 1,
             "sequences": records.sequences,
             "digests": records.digests,
+            "signed": records.signed,
         })
         .to_string();
         write_new(&self.file(), text.as_bytes(), &FaultPoints::default())
@@ -99,17 +128,25 @@ impl SeenSources {
         let text = read_text(&self.file()).ok().flatten().unwrap_or_default();
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let numbers = |key: &str| value[key].as_object().cloned().unwrap_or_default();
+        let times = |key: &str| {
+            let numbers = numbers(key).into_iter();
+            numbers
+                .filter_map(|(key, value)| Some((key, value.as_i64()?)))
+                .collect()
+        };
         Records {
             sequences: numbers("sequences")
                 .into_iter()
                 .filter_map(|(key, value)| Some((key, value.as_u64()?)))
                 .collect(),
-            digests: numbers("digests")
-                .into_iter()
-                .filter_map(|(key, value)| Some((key, value.as_i64()?)))
-                .collect(),
+            digests: times("digests"),
+            signed: times("signed"),
         }
     }
+}
+
+fn signed_key(digest: &str, key: &str) -> String {
+    format!("{digest} {}", digest_of_bytes(key.as_bytes()))
 }
 
 #[cfg(test)]
@@ -128,5 +165,10 @@ mod tests {
         assert_eq!(seen.sequence("https://a"), Some(5));
         assert_eq!(seen.first_sight("sha256:1"), Some(100));
         assert_eq!(seen.first_sight("sha256:2"), Some(200));
+        seen.record_signed("sha256:1", "key", 300).unwrap();
+        assert!(seen.is_signed("sha256:1", ["other", "key"]));
+        assert!(!seen.is_signed("sha256:1", ["other"]));
+        assert!(!seen.is_signed("sha256:2", ["key"]));
+        assert_eq!(seen.sequence("https://a"), Some(5));
     }
 }

@@ -235,7 +235,7 @@ impl PackageSource {
             Self::Path { path } => Some(path),
             Self::Archive { .. } | Self::Site { .. } => None,
             Self::Index { name, .. } => name.as_deref(),
-            Self::Mcp { uri, .. } => Some(uri),
+            Self::Mcp { uri, .. } => Some(&**uri).filter(|uri| !uri.is_empty()),
             Self::Registry { name, .. } => Some(name),
         }
     }
@@ -273,12 +273,14 @@ impl PackageSource {
     fn subject(&self) -> String {
         match self {
             Self::Git(git) => git.url.clone(),
-            Self::Path { path } => path.clone(),
+            Self::Path { path } => local_subject(path),
             Self::Archive { location, .. } => match location {
                 ArchiveLocation::Url(url) => url.clone(),
-                ArchiveLocation::File(path) => path.clone(),
+                ArchiveLocation::File(path) => local_subject(path),
             },
             Self::Site { url, .. } | Self::Index { url, .. } => url.clone(),
+            // Each skill that is chosen is compared again.
+            Self::Mcp { server, uri } if uri.is_empty() => format!("mcp:{server}/*"),
             Self::Mcp { server, uri } => format!("mcp:{server}/{uri}"),
             Self::Registry { registry, name, .. } => format!("{registry}:{name}"),
         }
@@ -306,15 +308,24 @@ pub fn check_locked_allowed(
     patterns: &[String],
     shorthand: &str,
 ) -> Result<(), SourceError> {
-    let path = path.unwrap_or_default();
-    let subject = match source {
-        LockedSource::Git(url) | LockedSource::Index(url) => url.clone(),
-        LockedSource::Archive(url) => url.strip_prefix("file:").unwrap_or(url).to_owned(),
-        LockedSource::Path => path.to_owned(),
-        LockedSource::Mcp(server) => format!("mcp:{server}/{path}"),
-        LockedSource::Registry(name) => format!("{name}:{path}"),
-    };
-    check_subject(&subject, patterns, shorthand)
+    check_subject(&source.subject(path), patterns, shorthand)
+}
+
+/// Returns `true` if one of the patterns names the source. Patterns are complete addresses.
+pub(crate) fn is_named(source: &LockedSource, path: Option<&str>, patterns: &[String]) -> bool {
+    let subject = source.subject(path);
+    patterns
+        .iter()
+        .any(|pattern| matches_pattern(pattern, &subject, DEFAULT_SHORTHAND))
+}
+
+/// Returns a local path as a pattern names it.
+fn local_subject(path: &str) -> String {
+    if path.starts_with(['.', '/', '~']) {
+        path.to_owned()
+    } else {
+        format!("./{path}")
+    }
 }
 
 fn check_subject(subject: &str, patterns: &[String], shorthand: &str) -> Result<(), SourceError> {
@@ -342,8 +353,10 @@ pub(crate) fn complete_pattern(pattern: &str, shorthand: &str) -> String {
 
 fn matches_pattern(pattern: &str, subject: &str, shorthand: &str) -> bool {
     let pattern = complete_pattern(pattern, shorthand);
+    // As it is typed: `git+https://…`.
+    let pattern = pattern.strip_prefix("git+").unwrap_or(&pattern);
     let clean = |text: &str| text.strip_suffix(".git").unwrap_or(text).to_owned();
-    let (pattern, subject) = (clean(&pattern), clean(subject));
+    let (pattern, subject) = (clean(pattern), clean(subject));
     let mut wanted = pattern.split('/').peekable();
     let mut found = subject.split('/');
     while let Some(segment) = wanted.next() {
@@ -700,9 +713,11 @@ pub(crate) fn mcp(server: &str, uri: &str) -> Result<PackageSource, SourceError>
     if !uri.is_empty() {
         address::check_text(uri)?;
     }
+    // The address of a skill is that of its folder.
+    let folder = uri.strip_suffix("/SKILL.md").unwrap_or(uri);
     Ok(PackageSource::Mcp {
         server: server.to_owned(),
-        uri: uri.to_owned(),
+        uri: folder.trim_end_matches('/').to_owned(),
     })
 }
 
@@ -792,6 +807,21 @@ impl LockedSource {
             "mcp" if is_name(rest) => Some(Self::Mcp(locked)),
             "registry" if is_name(rest) => Some(Self::Registry(locked)),
             _ => None,
+        }
+    }
+
+    /// Returns the text that a pattern of `sources` is compared with. `path` is the key of that name.
+    fn subject(&self, path: Option<&str>) -> String {
+        let path = path.unwrap_or_default();
+        match self {
+            Self::Git(url) | Self::Index(url) => url.clone(),
+            Self::Archive(url) => match url.strip_prefix("file:") {
+                Some(path) => local_subject(path),
+                None => url.clone(),
+            },
+            Self::Path => local_subject(path),
+            Self::Mcp(server) => format!("mcp:{server}/{path}"),
+            Self::Registry(name) => format!("{name}:{path}"),
         }
     }
 

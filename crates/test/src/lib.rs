@@ -11,10 +11,12 @@ pub mod server;
 #[cfg(feature = "model")]
 pub mod stream;
 pub mod wait;
+pub mod web;
 pub mod world;
 
 pub use clock::ManualClock;
 #[cfg(target_os = "linux")]
 pub use opens::Opens;
 pub use wait::{PATIENCE, StopFlag, happens_within, wait_for, wait_for_exit, wait_until};
+pub use web::WebServer;
 pub use world::World;

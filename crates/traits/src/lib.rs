@@ -10,6 +10,7 @@ pub mod clock;
 pub mod command;
 pub mod fetch;
 pub mod model;
+pub mod offered;
 pub mod private_addresses;
 pub mod sessions;
 pub mod telemetry;
@@ -26,6 +27,7 @@ pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher, WebMethod, WebRequest
 pub use model::{
     BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
 };
+pub use offered::{OfferedFile, OfferedSkill, OfferedSkills, SkillServerError, SkillServers};
 pub use private_addresses::{AddressClass, classify_address};
 pub use sessions::{
     Answer, AnswerOutcome, Lease, MAX_EVENT, OpenQuestion, QuestionQuery, QuestionState,

@@ -87,24 +87,37 @@ pub(crate) fn has_server(name: &str, config: &Config, environment: &Environment)
         || files.any(|file| read_mcp_file(&file).names.contains(name))
 }
 
+/// Returns the servers of the user configuration, and of `.mcp.json` and `.agents/mcp.json` in the home
+/// folder. The first server of a name wins.
+pub(crate) fn of_person(config: &Config, home: Option<&Path>, variables: &Variables) -> Configured {
+    let mut found = Configured::default();
+    let neutral = neutral_folder(home);
+    found.names.clone_from(&config.server_names);
+    for server in &config.servers {
+        found.add(server, Some(&neutral), variables);
+    }
+    if let Some(home) = home {
+        for name in [MCP_FILE, CORE_AGENT_MCP_FILE] {
+            let file = found.file(&home.join(name));
+            found.add_free(&file.servers, Some(&neutral), variables);
+            found.names.extend(file.names);
+        }
+    }
+    found
+}
+
+/// Returns the folder in which the user's servers start: the home folder, or the root.
+pub(crate) fn neutral_folder(home: Option<&Path>) -> PathBuf {
+    let home = home.filter(|home| home.is_dir());
+    home.map_or_else(|| PathBuf::from("/"), Path::to_owned)
+}
+
 impl Setup {
     /// Returns the servers of the user configuration, of `.mcp.json` and `.agents/mcp.json` in the home
     /// folder, and of those of the project that are trusted. The first server of a name wins. A project cannot reuse
     /// the name of a user's server, even a disabled one, because rules refer to names.
     pub(crate) fn servers(&self) -> Configured {
-        let mut found = Configured::default();
-        let neutral = self.neutral_folder();
-        found.names.clone_from(&self.config.server_names);
-        for server in &self.config.servers {
-            found.add(server, Some(&neutral), &self.variables);
-        }
-        if let Some(home) = &self.paths.home {
-            for name in [MCP_FILE, CORE_AGENT_MCP_FILE] {
-                let file = found.file(&home.join(name));
-                found.add_free(&file.servers, Some(&neutral), &self.variables);
-                found.names.extend(file.names);
-            }
-        }
+        let mut found = of_person(&self.config, self.paths.home.as_deref(), &self.variables);
         let project = self.project_servers();
         found.of_user_agents = self.servers_of_user_agents();
         for path in project {
@@ -273,6 +286,25 @@ impl Setup {
 }
 
 impl Configured {
+    /// Removes all servers but one. What its errors must not show stays.
+    pub(crate) fn keep_only(&mut self, name: &str) {
+        self.usable.retain(|server| &*server.name == name);
+    }
+
+    /// Returns the first server.
+    pub(crate) fn first(&self) -> Option<&McpServer> {
+        self.usable.first()
+    }
+
+    /// Returns the reason why a server is not used.
+    pub(crate) fn note_about(&self, name: &str) -> Option<String> {
+        let start = format!("ignoring server `{name}`");
+        self.notes
+            .iter()
+            .find(|note| note.starts_with(&start))
+            .cloned()
+    }
+
     /// Reads a file and records its errors.
     fn file(&mut self, path: &Path) -> McpFile {
         let file = read_mcp_file(path);
@@ -396,7 +428,7 @@ impl Configured {
     }
 
     /// Returns a text of a server without the secrets that it was given.
-    fn redacted(&self, text: &str) -> String {
+    pub(crate) fn redacted(&self, text: &str) -> String {
         // The longest first: one secret may contain another.
         let mut secrets: Vec<&String> = self.secrets.iter().collect();
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

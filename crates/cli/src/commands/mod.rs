@@ -22,7 +22,7 @@ pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod mcp;
 pub(crate) mod mcp_missions;
-mod mcp_servers;
+pub(crate) mod mcp_servers;
 pub(crate) mod mission;
 pub(crate) mod mission_run;
 pub(crate) mod mission_set;

@@ -54,6 +54,7 @@ mod missions;
 mod new;
 mod output;
 mod overview;
+mod package_sources;
 mod packages_activation;
 mod packages_journey;
 mod policy;

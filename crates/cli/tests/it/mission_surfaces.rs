@@ -374,7 +374,7 @@ fn validate_watches_a_mission_file() {
 
 /// Starts a program that ends with `SIGSYS` when it starts a process or opens a connection. The filter of
 /// system calls is installed before the program is executed.
-const FORBID: &str = r"
+pub(crate) const FORBID: &str = r"
 import ctypes, os, platform, struct, sys
 numbers = {
     'x86_64': dict(arch=0xC000003E, fork=57, vfork=58, clone=56, clone3=435, connect=42),

@@ -264,6 +264,7 @@ impl Run<'_> {
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
             panic!("prowess {shown} hangs");
         })?;
+        check_locks(self.world);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         assert_eq!(
             output.status.signal(),
@@ -277,6 +278,26 @@ impl Run<'_> {
             project: self.world.text(""),
             home: self.world.text("~"),
         })
+    }
+}
+
+/// Checks that the lockfiles of packages fit their schema after each command. A lockfile that cannot be
+/// parsed was damaged by its test.
+fn check_locks(world: &World) {
+    for path in [".agents/prowess.lock", "~/prowess.lock"] {
+        let text = std::fs::read_to_string(world.path(path)).unwrap_or_default();
+        if text.is_empty() || prowess_package::LockFile::parse(&text).is_err() {
+            continue;
+        }
+        let value: toml::Table = toml::from_str(&text).unwrap();
+        let value = serde_json::to_value(value).unwrap();
+        let schema = (prowess_package::lock::LOCK_SCHEMA.build)();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let faults: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|fault| fault.to_string())
+            .collect();
+        assert!(faults.is_empty(), "{faults:?}\n{text}");
     }
 }
 

@@ -27,6 +27,7 @@ use prowess_config::McpServer;
 use prowess_http::HttpClient;
 use prowess_registry::{Registry, SkillSource};
 use prowess_tools::Tool;
+use prowess_traits::{OfferedSkills, SkillServerError};
 
 pub(crate) use connection::Link;
 pub use error::{ConnectError, LinkError};
@@ -216,6 +217,40 @@ impl Client {
         self.offers
             .iter()
             .filter_map(|offer| Some((offer, offer.skills.as_ref()?)))
+    }
+
+    /// Lists the skills of a server, with their files, for packages.
+    pub fn offered_skills(&self, server: &str) -> Result<OfferedSkills, SkillServerError> {
+        self.skills_of(server)?.offered()
+    }
+
+    /// Reads a file of a listed skill. `skill` is the URI of its folder.
+    pub fn offered_file(
+        &self,
+        server: &str,
+        skill: &str,
+        path: &str,
+    ) -> Result<Vec<u8>, SkillServerError> {
+        self.skills_of(server)?.offered_file(skill, path)
+    }
+
+    fn skills_of(&self, server: &str) -> Result<&Arc<ServerSkills>, SkillServerError> {
+        let named = |offer: &&Offer| offer.link.name() == server;
+        let Some(offer) = self.offers.iter().find(named) else {
+            return Err(SkillServerError::Unknown {
+                server: server.to_owned(),
+            });
+        };
+        match (&offer.skills, &offer.fault) {
+            (Some(skills), _) => Ok(skills),
+            (None, Some(fault)) => Err(SkillServerError::Failed {
+                server: server.to_owned(),
+                message: fault.to_string(),
+            }),
+            (None, None) => Err(SkillServerError::NoSkills {
+                server: server.to_owned(),
+            }),
+        }
     }
 
     /// Returns the status of every server.

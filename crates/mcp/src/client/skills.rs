@@ -13,6 +13,7 @@ use prowess_catalog::{
 use prowess_registry::resource::{self, Resource};
 use prowess_registry::{Known, Scan, SkillSource, SourceFault, SourceFaultKind};
 use prowess_spec::{ReadFault, ResourcePath, parse};
+use prowess_traits::{OfferedSkills, SkillServerError};
 use rmcp::model::{
     ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceContents, ServerResult,
 };
@@ -177,6 +178,49 @@ impl ServerSkills {
             self.keep(promised.digest, &content);
         }
         Ok(content)
+    }
+
+    /// Returns the listed skills, for packages. A list that could not be requested is an error.
+    pub(crate) fn offered(&self) -> Result<OfferedSkills, SkillServerError> {
+        let listed = self.listed();
+        let faults: Vec<(String, String)> = listed
+            .faults
+            .iter()
+            .map(|fault| (fault.location.to_string(), fault.why.to_string()))
+            .collect();
+        if listed.generation.is_none() {
+            let message = faults.into_iter().next().map(|(_, why)| why);
+            return Err(self.failed(message.unwrap_or_default()));
+        }
+        Ok(OfferedSkills {
+            skills: listed.manifests.values().map(Manifest::offered).collect(),
+            faults,
+        })
+    }
+
+    /// Reads a file of a listed skill, for packages. `skill` is the URI of its folder.
+    pub(crate) fn offered_file(
+        &self,
+        skill: &str,
+        path: &str,
+    ) -> Result<Vec<u8>, SkillServerError> {
+        let id = SkillId {
+            origin: Arc::clone(&self.origin),
+            path: format!("{skill}/{MAIN}").into(),
+        };
+        let content = self.checked(&id, path);
+        let content = content.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            self.failed(cause.unwrap_or_else(|| error.to_string()))
+        })?;
+        Ok(content.to_vec())
+    }
+
+    fn failed(&self, message: String) -> SkillServerError {
+        SkillServerError::Failed {
+            server: self.link.name().to_owned(),
+            message,
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<[u8; 32], Arc<[u8]>>> {

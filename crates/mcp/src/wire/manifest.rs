@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use prowess_spec::{ResourcePath, name, parse};
+use prowess_traits::{OfferedFile, OfferedSkill};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -191,6 +192,24 @@ impl Manifest {
             (path.as_str().to_owned(), promised.size)
         };
         Some(files.iter().map(size).collect())
+    }
+
+    /// Returns the skill as a source of a package.
+    pub(crate) fn offered(&self) -> OfferedSkill {
+        let file = |(path, promised): (&ResourcePath, &Promised)| OfferedFile {
+            path: path.as_str().to_owned(),
+            uri: promised.uri.clone().into_string(),
+            size: promised.size,
+            digest: crate::wire::digest_text(&promised.digest),
+        };
+        OfferedSkill {
+            uri: self.root.clone().into_string(),
+            name: self.name.clone().into_string(),
+            files: self
+                .files
+                .as_ref()
+                .map(|files| files.iter().map(file).collect()),
+        }
     }
 
     /// Compares the frontmatter of a received SKILL.md with the listed one, field by field.

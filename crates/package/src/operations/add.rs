@@ -13,6 +13,7 @@ use crate::source::{ArchiveLocation, GitSource, PackageSource, WantedRef};
 
 use super::fetch::{FetchedPackage, SourceFetcher, source_name};
 use super::plan::{ManifestEdit, PackagePlan, PlanNote};
+use super::served::select_offered;
 use super::{OperationError, PackageContext, ScopeTexts};
 
 /// What to add.
@@ -75,27 +76,30 @@ pub fn list_source(
             (found, Some(chosen.commit))
         }
         PackageSource::Archive { location, digest } => {
-            let (archive, _) = fetcher.archive(location, digest.as_deref())?;
-            (archive.find(archive_options(location, request))?, None)
+            let archive = fetcher.archive(location, digest.as_deref())?;
+            let options = archive_options(location, request);
+            (archive.unpacked.find(options)?, None)
         }
         PackageSource::Index { url, .. } => {
             let index = fetcher.index(url)?;
-            let package = |name: &str| FoundPackage {
-                name: name.to_owned(),
-                alias: None,
-                folder: name.to_owned(),
-                also_at: Vec::new(),
-                linked_from: Vec::new(),
-                plugins: Vec::new(),
-                files: Vec::new(),
-                problem: None,
-            };
-            let packages = index.skills.iter().map(|skill| package(&skill.name));
-            let found = FoundPackages {
-                packages: packages.collect(),
-                ..FoundPackages::default()
-            };
-            (found, None)
+            let skills = index.skills.iter();
+            (
+                listed(skills.map(|skill| (&*skill.name, &*skill.name))),
+                None,
+            )
+        }
+        PackageSource::Mcp { server, .. } => {
+            let offered = fetcher.offered(server)?;
+            let skills = offered.skills.iter();
+            (
+                listed(skills.map(|skill| (&*skill.name, &*skill.uri))),
+                None,
+            )
+        }
+        PackageSource::Registry { registry, name, .. } => {
+            let package = fetcher.registry_package(registry, name)?;
+            let versions = package.versions.iter().filter(|one| !one.yanked);
+            (listed(versions.map(|one| (&**name, &*one.name))), None)
         }
         other => return Err(unsupported(other)),
     };
@@ -104,6 +108,24 @@ pub fn list_source(
         found,
         commit,
     })
+}
+
+/// Returns a listing of names and places.
+fn listed<'l>(skills: impl Iterator<Item = (&'l str, &'l str)>) -> FoundPackages {
+    let package = |(name, place): (&str, &str)| FoundPackage {
+        name: name.to_owned(),
+        alias: None,
+        folder: place.to_owned(),
+        also_at: Vec::new(),
+        linked_from: Vec::new(),
+        plugins: Vec::new(),
+        files: Vec::new(),
+        problem: None,
+    };
+    FoundPackages {
+        packages: skills.map(package).collect(),
+        ..FoundPackages::default()
+    }
 }
 
 /// Plans to add skills of a source.
@@ -132,16 +154,15 @@ pub fn plan_add(
     let added = match &source {
         PackageSource::Git(git) => add_git(&fetcher, git, request, &texts, &mut plan)?,
         PackageSource::Archive { location, digest } => {
-            let (archive, found_digest) = fetcher.archive(location, digest.as_deref())?;
-            let found = archive.find(archive_options(location, request))?;
+            let archive = fetcher.archive(location, digest.as_deref())?;
+            let found = archive.unpacked.find(archive_options(location, request))?;
             let mut added = Vec::new();
             for package in selected(&found, request, &mut plan)? {
                 let name = package_name(request, &package.name)?;
-                let one =
-                    fetcher.archive_package(&name, location, &archive, &found_digest, package)?;
+                let one = fetcher.archive_package(&name, location, &archive, package)?;
                 let pinned = PackageSource::Archive {
                     location: location.clone(),
-                    digest: Some(found_digest.clone()),
+                    digest: Some(archive.digest.clone()),
                 };
                 added.push((one, pinned, package.name.clone()));
             }
@@ -170,6 +191,19 @@ pub fn plan_add(
                 added.push((one, entry, name));
             }
             added
+        }
+        PackageSource::Mcp { server, uri } => add_served(&fetcher, server, uri, request)?,
+        PackageSource::Registry {
+            registry,
+            name: package,
+            wanted,
+        } => {
+            let short = package.rsplit('/').next().unwrap_or(package);
+            let name = package_name(request, short)?;
+            let versions = fetcher.registry_package(registry, package)?;
+            let version = fetcher.choose_registry(&versions, wanted)?;
+            let one = fetcher.registry_version(&name, registry, package, wanted, version)?;
+            vec![(one, source.clone(), name)]
         }
         PackageSource::Path { path } => {
             let folder = path
@@ -246,6 +280,37 @@ fn unsupported(source: &PackageSource) -> PackageError {
         PackageSource::Registry { .. } => "registry",
     };
     OperationError::Unsupported { kind }.into()
+}
+
+/// Adds skills of an MCP server: one by its address, or those that are named.
+fn add_served(
+    fetcher: &SourceFetcher<'_>,
+    server: &str,
+    uri: &str,
+    request: &AddRequest,
+) -> Result<Vec<Added>, PackageError> {
+    let offered = fetcher.offered(server)?;
+    let mut wanted: Vec<String> = request.names.clone();
+    if !uri.is_empty() {
+        wanted.insert(0, uri.to_owned());
+    }
+    if wanted.is_empty() {
+        let all = offered.skills.iter().map(|skill| skill.uri.clone());
+        wanted = choose_names(all.collect(), request, &format!("mcp:{server}"))?;
+    }
+    let mut added = Vec::new();
+    for wanted in wanted {
+        let skill = select_offered(&offered, server, &wanted)?;
+        let name = package_name(request, &skill.name)?;
+        let one = fetcher.served_package(&name, server, skill)?;
+        let entry = PackageSource::Mcp {
+            server: server.to_owned(),
+            uri: skill.uri.clone(),
+        };
+        // The address of the skill is part of the source.
+        added.push((one, entry, name));
+    }
+    Ok(added)
 }
 
 type Added = (FetchedPackage, PackageSource, String);

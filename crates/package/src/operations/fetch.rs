@@ -7,14 +7,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use prowess_traits::{FetchLimits, Fetched, Fetcher};
+use prowess_traits::{FetchLimits, Fetched, Fetcher, OfferedSkills};
+use url::Url;
 
 use crate::archive::{ArchiveLimits, UnpackedArchive, unpack};
 use crate::content::{CommitFiles, ContentReader, stage_found};
 use crate::error::PackageError;
 use crate::find::{FindOptions, FoundPackage, FoundPackages};
 use crate::git::{Ancestry, GitError, GitProgram, GitRepository, RemoteRefs};
-use crate::index::{IndexArtifact, IndexReader, SkillIndex};
+use crate::index::{self, IndexArtifact, IndexReader, IndexedContent, SkillIndex};
 use crate::lock::{LockedFile, LockedKind, LockedPackage};
 use crate::manifest::InstallSettings;
 use crate::resolve::{
@@ -22,6 +23,7 @@ use crate::resolve::{
     old_enough, version_of,
 };
 use crate::seen::SeenSources;
+use crate::signature::{MAX_MINISIGN, MINISIGN_ENDING};
 use crate::source::{
     ArchiveLocation, GitSource, LockedSource, PackageSource, WantedRef, check_locked_allowed,
 };
@@ -29,6 +31,7 @@ use crate::store::StagingFolder;
 use crate::tree::{PackageTree, TreeLimits, digest_of_bytes};
 
 use super::plan::PlanNote;
+use super::signed::SignedBy;
 use super::{OperationError, PackageContext, PackageProgress};
 
 /// Maximum size of an archive in bytes.
@@ -42,11 +45,13 @@ const MAX_TEXT: u64 = 1024 * 1024;
 
 /// Fetches from the sources of one operation. Sources are asked once.
 pub(super) struct SourceFetcher<'a> {
-    context: &'a PackageContext,
-    settings: InstallSettings,
+    pub(super) context: &'a PackageContext,
+    pub(super) settings: InstallSettings,
     staging: OnceCell<StagingFolder>,
     git: OnceCell<GitProgram>,
     repositories: RefCell<BTreeMap<String, Rc<GitRepository>>>,
+    /// The skills of MCP servers.
+    pub(super) offered: RefCell<BTreeMap<String, Rc<OfferedSkills>>>,
     refs: RefCell<BTreeMap<String, Rc<RemoteRefs>>>,
     number: Cell<u32>,
 }
@@ -59,16 +64,26 @@ pub(super) struct FetchedPackage {
     pub(super) notes: Vec<PlanNote>,
 }
 
+/// An archive that was fetched and unpacked.
+pub(super) struct FetchedArchive {
+    pub(super) unpacked: UnpackedArchive,
+    pub(super) digest: String,
+    signed: Option<SignedBy>,
+}
+
 /// What the source says about a package, besides its files.
 #[derive(Default)]
-struct Origin<'a> {
-    source: Option<LockedSource>,
-    wanted: Option<String>,
-    path: Option<String>,
-    chosen: Option<&'a ChosenRef>,
-    tree_id: Option<String>,
-    archive: Option<String>,
-    other_version: Option<&'a str>,
+pub(super) struct PackageOrigin<'a> {
+    pub(super) source: Option<LockedSource>,
+    pub(super) wanted: Option<String>,
+    pub(super) path: Option<String>,
+    pub(super) chosen: Option<&'a ChosenRef>,
+    pub(super) tree_id: Option<String>,
+    pub(super) archive: Option<String>,
+    /// A version that counts more than that of SKILL.md.
+    pub(super) version: Option<&'a semver::Version>,
+    pub(super) other_version: Option<&'a str>,
+    pub(super) signed: Option<SignedBy>,
 }
 
 impl<'a> SourceFetcher<'a> {
@@ -79,6 +94,7 @@ impl<'a> SourceFetcher<'a> {
             staging: OnceCell::new(),
             git: OnceCell::new(),
             repositories: RefCell::default(),
+            offered: RefCell::default(),
             refs: RefCell::default(),
             number: Cell::new(0),
         }
@@ -90,7 +106,7 @@ impl<'a> SourceFetcher<'a> {
     }
 
     /// Returns a new path in the staging folder.
-    fn place(&self) -> Result<PathBuf, PackageError> {
+    pub(super) fn place(&self) -> Result<PathBuf, PackageError> {
         let staging = if let Some(staging) = self.staging.get() {
             staging
         } else {
@@ -111,7 +127,7 @@ impl<'a> SourceFetcher<'a> {
         Ok(self.git.get_or_init(|| found))
     }
 
-    fn online(&self, source: &str) -> Result<(), PackageError> {
+    pub(super) fn online(&self, source: &str) -> Result<(), PackageError> {
         if self.context.offline {
             return Err(OperationError::Offline {
                 source_text: source.to_owned(),
@@ -121,7 +137,7 @@ impl<'a> SourceFetcher<'a> {
         Ok(())
     }
 
-    fn fetcher(&self, source: &str) -> Result<&dyn Fetcher, PackageError> {
+    pub(super) fn fetcher(&self, source: &str) -> Result<&dyn Fetcher, PackageError> {
         self.online(source)?;
         self.context.fetcher.as_deref().ok_or_else(|| {
             OperationError::Offline {
@@ -132,7 +148,7 @@ impl<'a> SourceFetcher<'a> {
     }
 
     /// Opens a repository in the cache. It is opened once, because it is locked.
-    fn repository(&self, url: &str) -> Result<Rc<GitRepository>, PackageError> {
+    pub(super) fn repository(&self, url: &str) -> Result<Rc<GitRepository>, PackageError> {
         if let Some(open) = self.repositories.borrow().get(url) {
             return Ok(Rc::clone(open));
         }
@@ -274,23 +290,25 @@ impl<'a> SourceFetcher<'a> {
         found: &FoundPackage,
         files: &CommitFiles<'_>,
     ) -> Result<FetchedPackage, PackageError> {
+        let signed = self.check_tag(&source.url, chosen.name.as_deref(), &chosen.commit)?;
         let tree = self.stage(name, found, files.repository())?;
         let declared = Declared::of(&tree.folder);
         if is_held && let WantedRef::Version(range) = &source.wanted {
             hold_against(range, declared.version.as_deref())?;
         }
-        let origin = Origin {
+        let origin = PackageOrigin {
             source: Some(LockedSource::Git(source.url.clone())),
             wanted: source.wanted.lock_text(),
             path: Some(found.folder.clone()).filter(|folder| !folder.is_empty()),
             chosen: Some(chosen),
             tree_id: files.folder_id(&found.folder).map(str::to_owned),
-            ..Origin::default()
+            signed,
+            ..PackageOrigin::default()
         };
-        Ok(fetched(name, origin, declared, tree))
+        self.finish(name, origin, declared, tree)
     }
 
-    fn stage(
+    pub(super) fn stage(
         &self,
         name: &str,
         found: &FoundPackage,
@@ -301,15 +319,15 @@ impl<'a> SourceFetcher<'a> {
         Ok(stage_found(found, source, place, TreeLimits::default())?)
     }
 
-    /// Reads an archive into staging. Returns it with its digest.
+    /// Reads an archive into staging, after checking its digest and its signature.
     pub(super) fn archive(
         &self,
         location: &ArchiveLocation,
         expected: Option<&str>,
-    ) -> Result<(UnpackedArchive, String), PackageError> {
+    ) -> Result<FetchedArchive, PackageError> {
         let bytes = match location {
             ArchiveLocation::Url(url) => self.download(url)?,
-            ArchiveLocation::File(path) => self.read_file(Path::new(path))?,
+            ArchiveLocation::File(path) => self.read_file(Path::new(path), MAX_ARCHIVE)?,
         };
         let digest = digest_of_bytes(&bytes);
         if let Some(expected) = expected.filter(|expected| *expected != digest) {
@@ -323,8 +341,32 @@ impl<'a> SourceFetcher<'a> {
             }
             .into());
         }
+        let source = archive_source(location);
+        let signed = self.check_archive(&source, None, &bytes, &|| match location {
+            ArchiveLocation::Url(url) => {
+                let fetcher = self.fetcher(url)?;
+                let url = index::parse(url, url)?;
+                Ok(index::get_signature(fetcher, &url, &[])?)
+            }
+            ArchiveLocation::File(path) => {
+                let path = format!("{path}{MINISIGN_ENDING}");
+                match self.read_file(Path::new(&path), MAX_MINISIGN) {
+                    Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+                    Err(PackageError::File { source, .. })
+                        if source.kind() == std::io::ErrorKind::NotFound =>
+                    {
+                        Ok(None)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        })?;
         let unpacked = unpack(&bytes, &self.place()?, ArchiveLimits::default())?;
-        Ok((unpacked, digest))
+        Ok(FetchedArchive {
+            unpacked,
+            digest,
+            signed,
+        })
     }
 
     fn download(&self, url: &str) -> Result<Vec<u8>, PackageError> {
@@ -364,7 +406,7 @@ impl<'a> SourceFetcher<'a> {
         }
     }
 
-    fn read_file(&self, path: &Path) -> Result<Vec<u8>, PackageError> {
+    fn read_file(&self, path: &Path, most: usize) -> Result<Vec<u8>, PackageError> {
         let path = self.context.scope.root.join(path);
         let failed = |source| PackageError::File {
             verb: "read",
@@ -377,7 +419,7 @@ impl<'a> SourceFetcher<'a> {
         }
         let mut bytes = Vec::new();
         // One byte more, so that a file that is too large is refused as such.
-        let most = MAX_ARCHIVE as u64 + 1;
+        let most = most as u64 + 1;
         file.take(most).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
     }
@@ -387,23 +429,19 @@ impl<'a> SourceFetcher<'a> {
         &self,
         name: &str,
         location: &ArchiveLocation,
-        archive: &UnpackedArchive,
-        digest: &str,
+        archive: &FetchedArchive,
         found: &FoundPackage,
     ) -> Result<FetchedPackage, PackageError> {
-        let tree = self.stage(name, found, archive)?;
-        let text = match location {
-            ArchiveLocation::Url(url) => url.clone(),
-            ArchiveLocation::File(path) => format!("file:{path}"),
-        };
-        let origin = Origin {
-            source: Some(LockedSource::Archive(text)),
+        let tree = self.stage(name, found, &archive.unpacked)?;
+        let origin = PackageOrigin {
+            source: Some(archive_source(location)),
             path: Some(found.folder.clone()).filter(|folder| !folder.is_empty()),
-            archive: Some(digest.to_owned()),
-            ..Origin::default()
+            archive: Some(archive.digest.clone()),
+            signed: archive.signed.clone(),
+            ..PackageOrigin::default()
         };
         let declared = Declared::of(&tree.folder);
-        Ok(fetched(name, origin, declared, tree))
+        self.finish(name, origin, declared, tree)
     }
 
     /// Reads the index of a site.
@@ -441,7 +479,20 @@ impl<'a> SourceFetcher<'a> {
             path: place.clone(),
             source,
         })?;
-        let (tree, archive) = match reader.fetch(index, entry, &place)? {
+        let source = LockedSource::Index(url.to_owned());
+        let signers = self.signers(&source, Some(skill));
+        if matches!(entry.content, IndexedContent::Files { .. }) {
+            signers.refuse_unsigned(url)?;
+        }
+        let signed = RefCell::new(None);
+        let check = |url: &Url, content: &[u8]| {
+            let found = signers.check_archive(url.as_str(), content, || {
+                index::get_signature(fetcher, url, &[])
+            })?;
+            *signed.borrow_mut() = found;
+            Ok(())
+        };
+        let (tree, archive) = match reader.fetch(index, entry, &place, &check)? {
             IndexArtifact::Tree(tree) => (tree, None),
             IndexArtifact::Archive(unpacked, digest) => {
                 let options = FindOptions {
@@ -457,16 +508,17 @@ impl<'a> SourceFetcher<'a> {
         let sequence = index.sequence.map(|number| (&*index.url, number));
         // What cannot be remembered only makes later checks weaker.
         let _ = seen.record(sequence, &[&tree.digest], self.context.now);
-        let origin = Origin {
-            source: Some(LockedSource::Index(url.to_owned())),
+        let origin = PackageOrigin {
+            source: Some(source),
             path: Some(skill.to_owned()),
             archive: archive.clone(),
             other_version: entry.version.as_deref(),
-            ..Origin::default()
+            signed: signed.into_inner(),
+            ..PackageOrigin::default()
         };
         let declared = Declared::of(&tree.folder);
-        let mut package = fetched(name, origin, declared, tree);
-        if index.format == crate::index::SkillIndexFormat::Files {
+        let mut package = self.finish(name, origin, declared, tree)?;
+        if index.format == index::SkillIndexFormat::Files {
             package.notes.push(PlanNote::FirstSight {
                 name: name.to_owned(),
             });
@@ -533,33 +585,34 @@ impl<'a> SourceFetcher<'a> {
             check_locked_allowed(&locked.source, path, patterns, shorthand)?;
         }
         let path = locked.path.as_deref().unwrap_or_default();
-        let tree = match &locked.source {
+        let (tree, signed) = match &locked.source {
             LockedSource::Git(url) => self.refetch_git(url, locked, path)?,
             LockedSource::Archive(text) => {
                 let location = match text.strip_prefix("file:") {
                     Some(path) => ArchiveLocation::File(path.to_owned()),
                     None => ArchiveLocation::Url(text.clone()),
                 };
-                let (archive, _) = self.archive(&location, locked.archive.as_deref())?;
+                let archive = self.archive(&location, locked.archive.as_deref())?;
                 let options = FindOptions {
                     source_name: &locked.name,
                     all_paths: true,
                 };
-                let found = archive.find(options)?;
-                self.stage(&locked.name, found.select(path)?, &archive)?
+                let found = archive.unpacked.find(options)?;
+                let tree = self.stage(&locked.name, found.select(path)?, &archive.unpacked)?;
+                (tree, archive.signed)
             }
             LockedSource::Index(url) => {
                 let index = self.index(url)?;
                 let package = self.index_package(&locked.name, url, &index, path)?;
-                package
-                    .tree
-                    .ok_or(OperationError::Unsupported { kind: "index" })?
+                let tree = package.tree;
+                (
+                    tree.ok_or(OperationError::Unsupported { kind: "index" })?,
+                    None,
+                )
             }
             LockedSource::Path => return Err(OperationError::Unsupported { kind: "path" }.into()),
-            LockedSource::Mcp(_) => return Err(OperationError::Unsupported { kind: "mcp" }.into()),
-            LockedSource::Registry(_) => {
-                return Err(OperationError::Unsupported { kind: "registry" }.into());
-            }
+            LockedSource::Mcp(server) => (self.refetch_served(server, locked, path)?, None),
+            LockedSource::Registry(registry) => self.refetch_registry(registry, locked, path)?,
         };
         let expected = locked.digest.as_deref().unwrap_or_default();
         if tree.digest != expected {
@@ -570,6 +623,7 @@ impl<'a> SourceFetcher<'a> {
             }
             .into());
         }
+        self.record_signed(&tree, signed.as_ref());
         Ok(tree)
     }
 
@@ -578,7 +632,7 @@ impl<'a> SourceFetcher<'a> {
         url: &str,
         locked: &LockedPackage,
         path: &str,
-    ) -> Result<PackageTree, PackageError> {
+    ) -> Result<(PackageTree, Option<SignedBy>), PackageError> {
         let commit = locked.commit.clone().unwrap_or_default();
         let repository = self.repository(url)?;
         if !repository.has_commit(&commit) {
@@ -592,10 +646,19 @@ impl<'a> SourceFetcher<'a> {
             version: None,
             path: None,
         };
-        self.with_commit(url, &chosen, true, |files, found| {
+        let signed = self.check_tag(url, chosen.name.as_deref(), &chosen.commit)?;
+        let tree = self.with_commit(url, &chosen, true, |files, found| {
             self.stage(&locked.name, found.select(path)?, files.repository())
-        })
+        })?;
+        Ok((tree, signed))
     }
+}
+
+fn archive_source(location: &ArchiveLocation) -> LockedSource {
+    LockedSource::Archive(match location {
+        ArchiveLocation::Url(url) => url.clone(),
+        ArchiveLocation::File(path) => format!("file:{path}"),
+    })
 }
 
 /// Asks a site for the refs of a git repository.
@@ -621,13 +684,13 @@ pub(super) fn source_name(url: &str) -> &str {
 
 /// What SKILL.md declares.
 #[derive(Default)]
-struct Declared {
+pub(super) struct Declared {
     version: Option<String>,
     license: Option<String>,
 }
 
 impl Declared {
-    fn of(folder: &Path) -> Self {
+    pub(super) fn of(folder: &Path) -> Self {
         let read = |name: &str| {
             let file = fs::File::open(folder.join(name)).ok()?;
             let mut bytes = Vec::new();
@@ -668,13 +731,15 @@ fn empty(name: &str, source: LockedSource) -> LockedPackage {
     }
 }
 
-fn fetched(
+/// Creates the locked package of files that are in staging.
+pub(super) fn fetched(
     name: &str,
-    origin: Origin<'_>,
+    origin: PackageOrigin<'_>,
     declared: Declared,
     tree: PackageTree,
 ) -> FetchedPackage {
     let tag = origin.chosen.and_then(|chosen| chosen.version.as_ref());
+    let tag = tag.or(origin.version);
     let (version, note) = version_of(tag, declared.version.as_deref(), origin.other_version);
     let mut notes = Vec::new();
     if let Some(ResolveNote::OtherVersion { tag, declared }) = note {
@@ -701,6 +766,7 @@ fn fetched(
         digest: Some(tree.digest.clone()),
         archive: origin.archive,
         license: declared.license,
+        signer: origin.signed.map(|signed| signed.name),
         files: tree.files.clone(),
         ..empty(name, origin.source.unwrap_or(LockedSource::Path))
     };

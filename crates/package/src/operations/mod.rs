@@ -14,20 +14,24 @@ mod pack;
 mod plan;
 mod prune;
 mod refusal;
+mod registry;
 mod remove;
 mod rollback;
+mod served;
+mod signed;
 mod sync;
 mod update;
 mod upgrade;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_traits::Fetcher;
+use prowess_traits::{Fetcher, SkillServers};
 
 pub use add::{AddRequest, SourceListing, list_source, plan_add};
 pub use diff::{PackageFileChange, diff_folders, diff_installed};
@@ -49,7 +53,7 @@ use crate::error::PackageError;
 use crate::fault::FaultPoints;
 use crate::git::GitLimits;
 use crate::lock::LockFile;
-use crate::manifest::{self, InstallSettings, PackageManifest};
+use crate::manifest::{self, InstallSettings, PackageManifest, RegistrySettings, SignerSettings};
 use crate::mirrors::NamedMirrors;
 use crate::project::{PackageScope, ScopeKind, ScopeSession, read_text, wait_for_commit};
 use crate::source::SourceOrigin;
@@ -84,6 +88,17 @@ pub enum PackageProgress<'a> {
     },
 }
 
+/// Servers, registries and keys of a person. A project's file cannot add any.
+#[derive(Clone, Debug, Default)]
+pub struct SourceAccess {
+    /// The MCP servers. `None` if there are none.
+    pub servers: Option<Arc<dyn SkillServers>>,
+    /// The registries, by name.
+    pub registries: BTreeMap<String, RegistrySettings>,
+    /// The pinned signers, by name.
+    pub signers: BTreeMap<String, SignerSettings>,
+}
+
 /// Everything that operations on a scope need.
 #[derive(Clone)]
 pub struct PackageContext {
@@ -103,6 +118,8 @@ pub struct PackageContext {
     pub fetcher: Option<Arc<dyn Fetcher>>,
     /// The settings of the person. Those of a project's manifest are added.
     pub settings: InstallSettings,
+    /// Servers, registries and keys of the person.
+    pub access: SourceAccess,
     /// `true` to use the store and the cache only.
     pub offline: bool,
     /// The time in seconds since 1970.

@@ -101,6 +101,41 @@ fn newest(
             Err(error) => report(Err(error)),
         };
     }
+    if let (PackageSource::Mcp { server, uri }, Some(locked)) = (&entry.source, locked)
+        && difference(entry, locked).is_none()
+    {
+        let wanted = if uri.is_empty() {
+            entry.skill_name()
+        } else {
+            uri
+        };
+        // The list of the server is enough; no file is read.
+        return match fetcher.is_served_as_locked(server, wanted, locked) {
+            Ok(true) => None,
+            Ok(false) => report(Ok("changed on the server".to_owned())),
+            Err(error) => report(Err(error)),
+        };
+    }
+    if let PackageSource::Registry {
+        registry,
+        name,
+        wanted,
+    } = &entry.source
+    {
+        let newest = fetcher
+            .registry_package(registry, name)
+            .and_then(|package| {
+                let version = fetcher.choose_registry(&package, wanted)?;
+                Ok((version.name.clone(), version.digest.clone()))
+            });
+        return match newest {
+            Ok((_, digest)) if locked.is_some_and(|it| it.archive.as_ref() == Some(&digest)) => {
+                None
+            }
+            Ok((version, _)) => report(Ok(version)),
+            Err(error) => report(Err(error)),
+        };
+    }
     match resolve_entry(fetcher, entry) {
         Ok(one) => {
             let is_same = locked.is_some_and(|locked| {

@@ -79,6 +79,11 @@ pub enum PlanNote {
         /// The address.
         url: String,
     },
+    /// The signed list of files cannot be read, and was not compared.
+    ListUnread {
+        /// The package.
+        name: String,
+    },
     /// A skill of the source cannot be installed.
     NotInstallable {
         /// The skill.

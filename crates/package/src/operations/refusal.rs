@@ -72,6 +72,60 @@ pub enum OperationError {
         /// The digest of the bytes.
         found: String,
     },
+    /// The person's own settings have no such registry.
+    #[error("your settings have no registry `{name}`")]
+    NoRegistry {
+        /// The name.
+        name: String,
+    },
+    /// The variable with the token of a registry is not set.
+    #[error("`{variable}` is not set, and the registry `{registry}` needs it")]
+    NoToken {
+        /// The registry.
+        registry: String,
+        /// The variable.
+        variable: String,
+    },
+    /// The registry does not have the locked archive.
+    #[error("the registry `{registry}` does not have the locked archive of `{name}` any more")]
+    ArchiveGone {
+        /// The registry.
+        registry: String,
+        /// The package.
+        name: String,
+    },
+    /// An MCP server does not list the files of a skill, so that they cannot be locked.
+    #[error("`{uri}` cannot be locked: MCP server `{server}` does not list its files")]
+    Dynamic {
+        /// The server.
+        server: String,
+        /// The address of the skill.
+        uri: String,
+    },
+    /// A file of a skill on an MCP server is not the locked one.
+    #[error("`{path}` of `{name}` is not what the lock says on MCP server `{server}`: {}", changed_file(locked.as_deref(), found.as_deref()))]
+    ServedChanged {
+        /// The package.
+        name: String,
+        /// The server.
+        server: String,
+        /// The file.
+        path: String,
+        /// The locked digest. `None` if the lock lacks the file.
+        locked: Option<String>,
+        /// The digest on the server. `None` if the server lacks the file.
+        found: Option<String>,
+    },
+    /// The MCP server lists the skill, but not as the extension demands.
+    #[error("MCP server `{server}` lists `{uri}` wrongly: {reason}")]
+    NotServable {
+        /// The server.
+        server: String,
+        /// The address of the skill.
+        uri: String,
+        /// The fault.
+        reason: String,
+    },
     /// The kind of source cannot be used here.
     #[error("sources of the kind `{kind}` are not supported here")]
     Unsupported {
@@ -100,10 +154,21 @@ pub enum OperationError {
     },
 }
 
+fn changed_file(locked: Option<&str>, found: Option<&str>) -> String {
+    match (locked, found) {
+        (Some(locked), Some(found)) => format!("it was {locked}, and is {found} now"),
+        (Some(_), None) => "it is missing".to_owned(),
+        (None, _) => "it is new".to_owned(),
+    }
+}
+
 impl OperationError {
     /// Returns the exit code of a command that fails with this error.
     pub fn exit(&self) -> PackageExit {
-        PackageExit::Failed
+        match self {
+            Self::NoToken { .. } => PackageExit::Credentials,
+            _ => PackageExit::Failed,
+        }
     }
 
     /// Returns the next command to type, or another way out.
@@ -119,6 +184,18 @@ impl OperationError {
             Self::ChooseSkill { names } => {
                 let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
                 format!("name one of {}, or use `--all`", shown.join(", "))
+            }
+            Self::NoRegistry { name } => {
+                format!("configure it in `[registries.{name}]` of your own configuration")
+            }
+            Self::NoToken { variable, .. } => format!("set `{variable}` to the token"),
+            Self::ArchiveGone { name, .. } => {
+                format!(
+                    "another machine may have it in its store; `prowess update {name}` takes another version"
+                )
+            }
+            Self::ServedChanged { name, .. } => {
+                format!("see what changed with `prowess update {name} --dry-run`")
             }
             Self::Offline { .. } => "run it again without `--offline`".to_owned(),
             Self::Frozen { .. } => "run `prowess lock` and commit the lock".to_owned(),

@@ -13,6 +13,7 @@ use super::add::add_fetched;
 use super::fetch::{FetchedPackage, SourceFetcher};
 use super::link::plan_links;
 use super::plan::{PackagePlan, PlanNote, is_path, wanted_agents, wanted_entry};
+use super::served::select_offered;
 use super::{OperationError, PackageContext, ScopeTexts};
 
 /// Options of [`plan_sync`].
@@ -157,17 +158,17 @@ pub(super) fn resolve_entry(
             })
         }
         PackageSource::Archive { location, digest } => {
-            let (archive, found_digest) = fetcher.archive(location, digest.as_deref())?;
+            let archive = fetcher.archive(location, digest.as_deref())?;
             let options = crate::find::FindOptions {
                 source_name: name,
                 all_paths: true,
             };
-            let found = archive.find(options)?;
+            let found = archive.unpacked.find(options)?;
             let package = match found.packages.as_slice() {
                 [one] if one.problem.is_none() => one,
                 _ => found.select(entry.skill_name())?,
             };
-            fetcher.archive_package(name, location, &archive, &found_digest, package)
+            fetcher.archive_package(name, location, &archive, package)
         }
         PackageSource::Index { url, name: skill } => {
             let index = fetcher.index(url)?;
@@ -175,9 +176,24 @@ pub(super) fn resolve_entry(
             fetcher.index_package(name, url, &index, skill)
         }
         PackageSource::Path { path } => fetcher.path_package(name, path),
-        PackageSource::Mcp { .. } => Err(OperationError::Unsupported { kind: "mcp" }.into()),
-        PackageSource::Registry { .. } => {
-            Err(OperationError::Unsupported { kind: "registry" }.into())
+        PackageSource::Mcp { server, uri } => {
+            let offered = fetcher.offered(server)?;
+            let wanted = if uri.is_empty() {
+                entry.skill_name()
+            } else {
+                uri
+            };
+            let skill = select_offered(&offered, server, wanted)?;
+            fetcher.served_package(name, server, skill)
+        }
+        PackageSource::Registry {
+            registry,
+            name: package,
+            wanted,
+        } => {
+            let versions = fetcher.registry_package(registry, package)?;
+            let version = fetcher.choose_registry(&versions, wanted)?;
+            fetcher.registry_version(name, registry, package, wanted, version)
         }
         PackageSource::Site { .. } => Err(OperationError::Unsupported { kind: "site" }.into()),
     }
@@ -202,7 +218,7 @@ fn sync_package(
         // A copy that is right serves, also without the store.
         let is_copied =
             found.as_ref() == Some(&wanted) && matches!(wanted, EntryState::Copy { .. });
-        if !is_there && !is_copied {
+        if (!is_there && !is_copied) || fetcher.is_unchecked(package) {
             plan.trees.push(fetcher.refetch(package)?);
         }
     }

@@ -59,6 +59,11 @@ pub fn plan_update(
                 continue;
             }
         }
+        if let Some(locked) = locked
+            && !has_newer(&fetcher, entry, locked, options.accepted, &mut plan)?
+        {
+            continue;
+        }
         let one = resolve_entry(&fetcher, entry)?;
         if let Some(locked) = locked {
             check_version(entry, locked, &one.locked, options.accepted)?;
@@ -67,6 +72,62 @@ pub fn plan_update(
     }
     plan.staging = fetcher.into_staging();
     Ok(plan)
+}
+
+/// Returns `false` if an MCP server or a registry has nothing newer, or only what is too young. No file
+/// is fetched.
+fn has_newer(
+    fetcher: &SourceFetcher<'_>,
+    entry: &PackageEntry,
+    locked: &LockedPackage,
+    accepted: AcceptedChanges,
+    plan: &mut PackagePlan,
+) -> Result<bool, PackageError> {
+    if difference(entry, locked).is_some() {
+        return Ok(true);
+    }
+    match &entry.source {
+        PackageSource::Mcp { server, uri } => {
+            let wanted = if uri.is_empty() {
+                entry.skill_name()
+            } else {
+                uri
+            };
+            Ok(!fetcher.is_served_as_locked(server, wanted, locked)?)
+        }
+        PackageSource::Registry {
+            registry,
+            name,
+            wanted,
+        } => {
+            let versions = fetcher.registry_package(registry, name)?;
+            let version = match fetcher.choose_registry(&versions, wanted) {
+                Ok(version) => version,
+                Err(PackageError::Resolve(ResolveError::TooYoung { version, .. })) => {
+                    plan.notes.push(PlanNote::TooYoung {
+                        name: entry.name.clone(),
+                        version,
+                    });
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
+            if locked.archive.as_ref() == Some(&version.digest) {
+                return Ok(false);
+            }
+            let is_same = version.version.as_ref().map(ToString::to_string) == locked.version;
+            if is_same && !accepted.moved_tag {
+                return Err(ResolveError::MovedVersion {
+                    version: version.name.clone(),
+                    locked: locked.archive.clone().unwrap_or_default(),
+                    now: version.digest.clone(),
+                }
+                .into());
+            }
+            Ok(true)
+        }
+        _ => Ok(true),
+    }
 }
 
 /// Returns the commit that a package would take. `None` if it is the locked one, or if a newer one is

@@ -15,7 +15,7 @@ use prowess_package::{LockedSource, PackageError};
 use prowess_registry::digest_of;
 
 use crate::shop::{Shop, typed};
-use crate::web::WebServer;
+use prowess_test::WebServer;
 
 prowess_test::tests! {
     packed_archives_install_back_to_the_same_digest

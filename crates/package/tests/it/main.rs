@@ -16,9 +16,10 @@ mod git;
 mod index;
 mod operations;
 mod project;
+mod registry;
 mod shop;
+mod signed;
 mod support;
-mod web;
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
             index::tests(),
             operations::tests(),
             project::tests(),
+            registry::tests(),
+            signed::tests(),
         ]
         .concat(),
     )

@@ -22,7 +22,7 @@ use prowess_registry::digest_of;
 
 use crate::shop::{Shop, source_of, two_versions, typed};
 use crate::support::{Repository, git_in};
-use crate::web::WebServer;
+use prowess_test::WebServer;
 
 prowess_test::tests! {
     range_takes_the_highest_fitting_tag

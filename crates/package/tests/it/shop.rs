@@ -10,7 +10,7 @@ use prowess_package::fault::FaultPoints;
 use prowess_package::git::GitLimits;
 use prowess_package::manifest::InstallSettings;
 use prowess_package::operations::{
-    AddRequest, PackageContext, PackagePlan, apply, history, plan_add,
+    AddRequest, PackageContext, PackagePlan, SourceAccess, apply, history, plan_add,
 };
 use prowess_package::project::{PackageScope, ScopeReport, ScopeSession};
 use prowess_package::source::{DEFAULT_SHORTHAND, SourceOrigin};
@@ -81,6 +81,7 @@ impl Shop {
             git_limits: GitLimits::default(),
             fetcher: None,
             settings: InstallSettings::default(),
+            access: SourceAccess::default(),
             offline: false,
             now: 1_800_000_000,
             progress: None,
@@ -185,6 +186,30 @@ impl Shop {
             assert_eq!(store.verify(&digest).unwrap(), TreeState::Whole, "{digest}");
         }
     }
+}
+
+impl Drop for Shop {
+    /// Every lock that a test leaves fits the schema. Tests that damage a lock leave one that cannot be
+    /// parsed.
+    fn drop(&mut self) {
+        let text = self.read(".agents/prowess.lock").unwrap_or_default();
+        if self._temp.is_some() && !std::thread::panicking() && LockFile::parse(&text).is_ok() {
+            check_schema(&text);
+        }
+    }
+}
+
+/// Checks the text of a lock against its schema.
+pub(crate) fn check_schema(text: &str) {
+    let value: toml::Table = toml::from_str(text).unwrap();
+    let value = serde_json::to_value(value).unwrap();
+    let schema = (prowess_package::lock::LOCK_SCHEMA.build)();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&value)
+        .map(|fault| fault.to_string())
+        .collect();
+    assert!(faults.is_empty(), "{faults:?}\n{text}");
 }
 
 /// What an operation changes.

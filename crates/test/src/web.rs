@@ -1,5 +1,7 @@
 //! A web server on this machine: files of a folder, and git repositories over smart HTTP.
 
+#![expect(clippy::unwrap_used, reason = "test support fails by panicking")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -8,15 +10,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A server that runs until the test ends.
-pub(crate) struct WebServer {
-    pub(crate) port: u16,
+#[derive(Debug)]
+pub struct WebServer {
+    /// The port on this machine.
+    pub port: u16,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl WebServer {
     /// Serves a folder. Requests below `/git/` go to `git http-backend`; `/moved/` redirects to another
-    /// host, and `/private/` asks for credentials.
-    pub(crate) fn start(folder: &Path) -> Self {
+    /// host, `/private/` asks for credentials, `/token/` serves the folder `token` to those who send
+    /// `Authorization: Bearer s3cret-token`, and `/to/PORT/PATH` redirects to that port of this machine.
+    pub fn start(folder: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -30,12 +35,13 @@ impl WebServer {
         Self { port, asked }
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    /// Returns the address of a path on this server.
+    pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// Returns the heads of the requests: the first line and the headers.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -69,7 +75,11 @@ fn answer(mut stream: TcpStream, folder: &Path, seen: &Mutex<Vec<String>>) -> Op
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let reply = if path.starts_with("/moved/") {
         b"HTTP/1.1 301 Moved\r\nlocation: https://elsewhere.example/new/info/refs?service=git-upload-pack\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec()
-    } else if path.starts_with("/private/") {
+    } else if let Some(place) = path.strip_prefix("/to/") {
+        format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").into_bytes()
+    } else if path.starts_with("/private/")
+        || (path.starts_with("/token/") && header("authorization") != "Bearer s3cret-token")
+    {
         b"HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic realm=\"x\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec()
     } else if let Some(inner) = path.strip_prefix("/git") {
         let headers = [
