@@ -11,6 +11,7 @@ mod bench;
 mod bench_gate;
 mod bench_library;
 mod bench_mcp;
+mod bench_packages;
 mod compat;
 mod convert;
 mod corpus;
@@ -42,6 +43,8 @@ Usage: cargo xtask COMMAND
                              measure opening, searching, listing, watching (default: 10000)
   count CORPUS QUERIES SKILLS BINARY...
                              count the instructions of commands with valgrind, for each binary
+  bench-packages CORPUS [SKILLS]
+                             measure installing, checking and packing, with their baselines (default: 1000)
   bench-gate                 measure permission decisions
   bench-start                measure the start-up time, compared with `true`
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
@@ -49,7 +52,8 @@ Usage: cargo xtask COMMAND
   agents DIALECT|auto FOLDER read all agent files below the folder, count findings
   convert FOLDER             convert all projects and agent files below the folder, and compare
   missions FOLDER            plan all mission files below the folder, and its cases.jsonl
-  packages LAYOUTS           find the skills in file lists of repositories, and compare the counts
+  packages LAYOUTS           build repositories out of file lists, find and install their skills, and
+                             compare counts and digests
   load FOLDER...             load all skills below the folders one by one, compare with a registry
   lint-sample FOLDER... [--seed N] [--count N]
                              draw findings at random, with the lines around them (default: 200)
@@ -93,6 +97,12 @@ fn main() -> Result<()> {
             let binaries: Vec<PathBuf> = binaries.iter().map(PathBuf::from).collect();
             count::run(Path::new(corpus), Path::new(queries), skills, &binaries)
         }
+        ["bench-packages", corpus] => bench_packages::run(Path::new(corpus), 1_000),
+        ["bench-packages", corpus, skills] => bench_packages::run(
+            Path::new(corpus),
+            skills.parse().context("SKILLS must be a number")?,
+        ),
+        ["bench-packages-job", job, world] => bench_packages::job(job, Path::new(world)),
         ["bench-gate"] => bench_gate::run(),
         ["bench-start"] => bench::start(&root()?),
         ["bench-mcp"] => bench_mcp::run(&root()?, 1_000, true),

@@ -220,7 +220,7 @@ impl FindError {
     /// Returns the next command to type, or another way out.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::TooManyEntries => Some("name a folder with `--path`".to_owned()),
+            Self::TooManyEntries => None,
             Self::NotFound {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
@@ -230,7 +230,7 @@ impl FindError {
             Self::Ambiguous { folders, .. } => {
                 let shown = folders.iter().take(5).map(prowess_diag::wording::tick);
                 let shown = prowess_diag::wording::either(shown);
-                Some(format!("choose one with `--path`: {shown}"))
+                Some(format!("name one by its folder: {shown}"))
             }
             Self::Refused { .. } => None,
         }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Runs git in a folder, without the settings of this machine.
-fn git(folder: &Path, arguments: &[&str]) {
+/// Runs git in a folder, without the settings of this machine. Equal files give equal commits.
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let output = Command::new("git")
         .args([
             "-c",
@@ -22,6 +22,8 @@ fn git(folder: &Path, arguments: &[&str]) {
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_AUTHOR_DATE", "1700000000 +0000")
+        .env("GIT_COMMITTER_DATE", "1700000000 +0000")
         .output()
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

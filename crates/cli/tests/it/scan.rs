@@ -62,37 +62,53 @@ fn json_names_the_place_of_each_finding() {
     assert_eq!(document["summary"]["errors"], 2);
 }
 
-/// What the schema of SARIF 2.1.0 requires of the parts that we write.
-#[test]
-fn sarif_has_the_parts_that_its_schema_requires() {
-    let log = hostile()
-        .run(&["scan", "skills", "--format", "sarif"])
-        .expect(1)
-        .json();
-    assert_eq!(log["version"], "2.1.0");
-    let run = &log["runs"][0];
-    let driver = &run["tool"]["driver"];
-    assert_eq!(driver["name"], "prowess");
-    let rules: Vec<&Value> = driver["rules"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|rule| &rule["id"])
+/// Validates a log against the official schema of SARIF 2.1.0.
+#[track_caller]
+fn assert_sarif(log: &Value) {
+    // One pattern has a bracket that strict readers of regular expressions refuse.
+    let text = include_str!("schemas/sarif-2.1.0.json").replace("{2}]?$", "{2}$");
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = schema
+        .iter_errors(log)
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
         .collect();
-    let results = run["results"].as_array().unwrap();
-    assert_eq!(results.len(), 4);
-    for result in results {
-        assert!(rules.contains(&&result["ruleId"]), "{result}");
-        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
-        assert!(result["message"]["text"].is_string());
-        assert!(result["properties"]["place"].is_string());
-        let place = &result["locations"][0]["physicalLocation"];
-        assert!(place["artifactLocation"]["uri"].is_string());
-        if let Some(region) = place.get("region") {
-            assert!(region["startLine"].as_u64().unwrap() >= 1);
-            assert!(region["startColumn"].as_u64().unwrap() >= 1);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn sarif_passes_its_schema() {
+    let world = hostile();
+    // A name that is no URI, a file without place, and rules of both kinds.
+    world.file("skills/odd name ü/SKILL.md", HOSTILE);
+    world.file("skills/broken/SKILL.md", "---\nname: [\n---\n");
+    for (arguments, least) in [
+        (&["scan", "skills"][..], 6),
+        (&["validate", "skills"], 3),
+        (&["validate", "skills", "--security"], 9),
+        (&["scan", "skills", "--select", "private-key-inside"], 0),
+    ] {
+        let log = world
+            .run(&[arguments, &["--format", "sarif"]].concat())
+            .json();
+        assert_sarif(&log);
+        let run = &log["runs"][0];
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        let results = run["results"].as_array().unwrap();
+        assert!(results.len() >= least, "{arguments:?}: {}", results.len());
+        for result in results {
+            let is_described = rules.iter().any(|rule| rule["id"] == result["ruleId"]);
+            assert!(is_described, "{result}");
         }
     }
+    // Every result of the scan says where in the skill it is.
+    let log = world.run(&["scan", "skills", "--format", "sarif"]).json();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert!(
+        results
+            .iter()
+            .all(|result| result["properties"]["place"].is_string())
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Adds packages.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::error::PackageError;
@@ -220,6 +221,11 @@ pub fn plan_add(
     for (one, entry, skill) in added {
         check_free(context, &texts, &one)?;
         let name = one.locked.name.clone();
+        let is_twin =
+            |edit: &ManifestEdit| matches!(edit, ManifestEdit::Set(known, _) if *known == name);
+        if plan.edits.iter().any(is_twin) {
+            return Err(OperationError::SameName { name }.into());
+        }
         let skill = (skill != name).then_some(&*skill);
         let value = entry_value(&entry, skill, &shorthand);
         plan.edits.push(ManifestEdit::Set(name, value));
@@ -476,16 +482,27 @@ fn several<'f>(
         _ if request.all || request.plugin.is_some() => {
             let (good, bad): (Vec<_>, Vec<_>) =
                 packages.into_iter().partition(|one| one.problem.is_none());
-            plan.notes.extend(bad.into_iter().map(|one| {
-                PlanNote::NotInstallable {
+            // One name is one package: the first place counts.
+            let mut names = BTreeSet::new();
+            let (good, twins): (Vec<_>, Vec<_>) =
+                good.into_iter().partition(|one| names.insert(&one.name));
+            let twins = twins.into_iter().map(|one| {
+                let reason = format!(
+                    "another skill of the source has this name; add it with `{}` and `--as NAME`",
+                    one.folder
+                );
+                (one, reason)
+            });
+            let bad = bad.into_iter().filter_map(|one| {
+                let reason = one.problem.as_ref()?.to_string();
+                Some((one, reason))
+            });
+            let left_out = bad.chain(twins);
+            plan.notes
+                .extend(left_out.map(|(one, reason)| PlanNote::NotInstallable {
                     name: one.name.clone(),
-                    reason: one
-                        .problem
-                        .as_ref()
-                        .map(ToString::to_string)
-                        .unwrap_or_default(),
-                }
-            }));
+                    reason,
+                }));
             Ok(good)
         }
         _ => Err(OperationError::ChooseSkill {

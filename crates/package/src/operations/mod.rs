@@ -27,7 +27,7 @@ mod verify;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -156,6 +156,25 @@ pub struct ScopeTexts {
 }
 
 impl PackageContext {
+    /// Creates a context without network, settings and environment. `data`, `cache` and `state` are the
+    /// folders of Prowess.
+    pub fn new(scope: PackageScope, data: &Path, cache: &Path, state: &Path) -> Self {
+        Self {
+            scope,
+            store: PackageStore::new(data),
+            cache: cache.to_owned(),
+            state: state.to_owned(),
+            environment: Vec::new(),
+            git_limits: GitLimits::default(),
+            fetcher: None,
+            settings: InstallSettings::default(),
+            offline: false,
+            now: 0,
+            progress: None,
+            faults: Arc::default(),
+        }
+    }
+
     fn report(&self, step: &PackageProgress<'_>) {
         if let Some(progress) = &self.progress {
             progress(step);

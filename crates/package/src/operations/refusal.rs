@@ -38,6 +38,12 @@ pub enum OperationError {
         /// The source of the other package.
         source_text: String,
     },
+    /// Two skills of one request have the same name.
+    #[error("two of the skills would be installed as `{name}`")]
+    SameName {
+        /// The name.
+        name: String,
+    },
     /// The source has several skills, and none was named.
     #[error("the source has {} skills; name those to add", names.len())]
     ChooseSkill {
@@ -181,6 +187,7 @@ impl OperationError {
                 )
             }
             Self::Yours { .. } => "rename or remove it first".to_owned(),
+            Self::SameName { .. } => "add them one by one, with `--as NAME`".to_owned(),
             Self::ChooseSkill { names } => {
                 let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
                 format!("name one of {}, or use `--all`", shown.join(", "))
