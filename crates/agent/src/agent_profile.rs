@@ -84,6 +84,13 @@ pub struct OwnSkill {
     /// `true` if the text is that of a `SKILL.md`, which may have placeholders and commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_template: bool,
+    /// The folder of this `SKILL.md`, whose other files and frontmatter count as long as its text is the
+    /// same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Box<str>>,
+    /// What the model is told after the text: the tools that the skill adds, and those that are missing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// The tools that loading it adds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Box<str>>,

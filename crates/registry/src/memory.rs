@@ -128,6 +128,23 @@ impl NewSkill {
         }))
     }
 
+    /// Returns a skill on disk under another name and with another description. Its text and files stay
+    /// those of its folder.
+    #[must_use]
+    pub fn renamed(mut self, name: &str, description: &str) -> Self {
+        self.name = name.into();
+        if let Some(disk) = &mut self.disk {
+            disk.skill = Arc::new(Skill {
+                name: name.into(),
+                alias: None,
+                description: description.into(),
+                described: true,
+                ..Skill::clone(&disk.skill)
+            });
+        }
+        self
+    }
+
     /// Sets the JSON Schema of the arguments. Arguments that do not match it are an error when the
     /// skill is used.
     #[must_use]

@@ -15,6 +15,8 @@ use crate::fs::skill_folders::repository;
 
 /// Maximum number of files of a project. One more is read, so that the reader reports it.
 const MAX_FILES: usize = 1_001;
+/// Maximum number of files whose path is not UTF-8 that are reported.
+const MAX_UNNAMED: usize = 16;
 /// Maximum number of entries that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 /// Maximum depth of folders.
@@ -43,9 +45,12 @@ impl MissionFiles {
             _ => ReadFault::Unreadable(prowess_diag::io_reason(error).to_lowercase()),
         };
         let full = path.canonicalize().map_err(unreadable)?;
+        let mut unnamed = Vec::new();
         let (root, paths) = if full.is_dir() {
-            let mut paths = Vec::new();
+            let (mut paths, mut odd) = (Vec::new(), Vec::new());
             collect(&full, "", 0, &mut 0, &is_hcl, &mut paths);
+            odd_names(&full, 0, &mut 0, false, &mut odd);
+            unnamed = odd;
             paths.sort();
             (full, paths)
         } else {
@@ -61,8 +66,13 @@ impl MissionFiles {
             bytes: folder.read(&path),
             path,
         };
+        // Text cannot name them, so none of them is read.
+        let unnamed = unnamed.into_iter().map(|path| MissionText {
+            bytes: Err(ReadFault::Unreadable("its path is not UTF-8".to_owned())),
+            path,
+        });
         Ok(Self {
-            files: paths.into_iter().map(read).collect(),
+            files: paths.into_iter().map(read).chain(unnamed).collect(),
             root,
         })
     }
@@ -173,6 +183,43 @@ fn is_mission(root: &Path, path: &Path, left: &Cell<usize>) -> bool {
 
 fn is_hcl(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "hcl")
+}
+
+/// Collects the `.hcl` files whose path is not UTF-8, as text with replacement characters. `is_odd` is
+/// `true` if the folder is below one with such a name.
+fn odd_names(
+    folder: &Path,
+    depth: usize,
+    entries: &mut usize,
+    is_odd: bool,
+    paths: &mut Vec<String>,
+) {
+    let Ok(listing) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in listing.flatten() {
+        *entries += 1;
+        if *entries > MAX_ENTRIES || paths.len() >= MAX_UNNAMED {
+            return;
+        }
+        let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else {
+            continue;
+        };
+        let is_odd = is_odd || name.to_str().is_none();
+        let start = paths.len();
+        if kind.is_dir() {
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if !is_hidden && depth < MAX_DEPTH {
+                odd_names(&entry.path(), depth + 1, entries, is_odd, paths);
+            }
+        } else if is_odd && is_hcl(Path::new(&name)) {
+            paths.push(name.to_string_lossy().into_owned());
+            continue;
+        }
+        for path in paths.iter_mut().skip(start) {
+            *path = format!("{}/{path}", name.to_string_lossy());
+        }
+    }
 }
 
 /// Collects the `.hcl` files below a folder, relative to it.

@@ -1,6 +1,6 @@
 //! Profiles: what an agent's file says, as the data that a session runs with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -710,22 +710,30 @@ pub(crate) fn apply_skills(profile: &AgentProfile, context: &mut ToolContext) {
         // The skills of a mission are beside those of the library that it names.
         let registry = context.services.registry.derived();
         let (mut literal, mut commandless) = (BTreeSet::new(), BTreeSet::new());
+        let mut notes = BTreeMap::new();
         for skill in &profile.own_skills {
             let Some(new) = own_skill(skill) else {
                 continue;
             };
-            let text = if skill.is_template {
-                &mut commandless
+            let name: Box<str> = new.name().into();
+            if let Some(on_disk) = folder_skill(skill, &new) {
+                notes.insert(name, skill.note.clone());
+                registry.replace(on_disk);
+                continue;
+            }
+            if skill.is_template {
+                commandless.insert(name);
             } else {
-                &mut literal
-            };
-            text.insert(new.name().into());
+                literal.insert(name);
+            }
             registry.replace(new);
         }
+        notes.retain(|_, note| !note.is_empty());
         context.services.registry = Arc::new(registry);
         visibility.grant = grant;
         context.settings.literal_skills = literal;
         context.settings.commandless_skills = commandless;
+        context.settings.skill_notes = notes;
     } else {
         let catalog = context.services.registry.snapshot();
         visibility.grant = grant.and(&visibility.grant, &catalog);
@@ -744,9 +752,28 @@ fn own_skill(skill: &OwnSkill) -> Option<NewSkill> {
         write::scalar(&skill.name),
         write::scalar(&skill.description),
     );
-    let body = &skill.instructions;
-    let text = format!("---\nname: {name}\ndescription: {about}\n---\n{body}\n");
-    NewSkill::from_file_text(text, Some(&skill.name)).ok()
+    let mut text = format!("---\nname: {name}\ndescription: {about}\n---\n");
+    for part in [&skill.instructions, &skill.note] {
+        if !part.is_empty() {
+            text.push_str(&format!("{part}\n\n"));
+        }
+    }
+    NewSkill::from_file_text(text.trim_end().to_owned() + "\n", Some(&skill.name)).ok()
+}
+
+/// Returns the skill in the folder that a mission takes, under the name of `defined`. `None` if there is
+/// no folder, or if its text is not the one of the plan any more. It is trusted on its own, as every
+/// skill of a project.
+fn folder_skill(skill: &OwnSkill, defined: &NewSkill) -> Option<NewSkill> {
+    let folder = Path::new(skill.folder.as_deref()?);
+    let found = NewSkill::from_path(folder).ok()??;
+    let parsed = prowess_spec::parse(found.text().as_bytes());
+    let is_same = parsed
+        .body_text()
+        .trim()
+        .lines()
+        .eq(skill.instructions.lines());
+    is_same.then(|| found.clone().renamed(defined.name(), &skill.description))
 }
 
 /// Returns a slash command of an agent as skills that only users can invoke: by its name and by the

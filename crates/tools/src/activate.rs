@@ -271,7 +271,7 @@ fn render(
     let file_count = files.len();
     files.truncate(MAX_FILES);
     let parts = ActivationText {
-        head: head(snapshot, folder.as_deref()),
+        head: head(context, snapshot, folder.as_deref()),
         body: body.trim_matches('\n').to_owned(),
         files: file_list(&files, file_count),
         closing: closing(context, &body),
@@ -363,7 +363,7 @@ fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> S
 }
 
 /// Formats what the model must know before it reads the body.
-fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
+fn head(context: &ToolContext, snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(folder) = folder {
         let folder = folder.display().to_string();
@@ -392,6 +392,9 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     }
     if origin.scope != Scope::Server {
         text.push_str(&about_tools(&snapshot.effects));
+    }
+    if let Some(note) = context.settings.skill_notes.get(&*snapshot.name) {
+        text.push_str(&format!("{note}\n"));
     }
     let other = &snapshot.document.other_keys;
     if !other.is_empty() {

@@ -170,9 +170,11 @@ pub struct Settings {
     pub compat: Compat,
     /// The skills whose text has no placeholders and no commands: the `skill` blocks of a mission.
     pub literal_skills: BTreeSet<Box<str>>,
-    /// The skills whose commands are not run: those of folders that a mission takes. The summary that
-    /// was trusted does not show them.
+    /// The skills whose commands are not run: those of folders that a mission takes, if the folder has
+    /// another text now. No summary of this text was trusted.
     pub commandless_skills: BTreeSet<Box<str>>,
+    /// What a model is told before the text of a skill, by name.
+    pub skill_notes: BTreeMap<Box<str>, String>,
     /// `true` if the commands in skills run.
     pub commands: bool,
     /// The reason to show in place of a command if `commands` is `false`. `None` for Claude Code's
@@ -255,6 +257,7 @@ impl Default for Settings {
             compat: Compat::default(),
             literal_skills: BTreeSet::new(),
             commandless_skills: BTreeSet::new(),
+            skill_notes: BTreeMap::new(),
             commands: true,
             no_commands: None,
             confine: false,

@@ -263,7 +263,7 @@ impl Host {
             // Standard input and output belong to the client.
             setup.services.approver = Arc::new(DenyAll);
             setup.wait(&WaitArgs::default());
-            let _servers = setup.connect(None, &printer)?;
+            let _servers = mission_run::connect(&how, &mut setup, &printer)?;
             let services = mission_run::services(&how, &setup, &self.environment, &printer);
             let (services, _client) = services?;
             let _watching = setup.watch();
@@ -409,11 +409,11 @@ impl Host {
             checked.map_err(|fault| wrong_input(mission, name, fault))?;
             given.push((name.clone(), value));
         }
-        let limits = self.model.limits()?;
+        let limits = mission_run::budget(&self.model)?;
         let budget = MissionBudget {
             // A client may lower the limits of the server.
             tokens: lower(limits.tokens, number(input, "tokens")),
-            micros: limits.micros,
+            ..limits
         };
         let hint = "pass them as `inputs`; `list_missions` shows them";
         let request =

@@ -157,6 +157,34 @@ impl Setup {
         project_mcp_files(&self.paths.workspace, self.paths.home.as_deref())
     }
 
+    /// Starts the servers with these names and adds their tools, for a mission.
+    pub(crate) fn connect_only(
+        &mut self,
+        names: &BTreeSet<String>,
+        printer: &Printer,
+    ) -> Result<Option<Client>, Failure> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let mut found = self.servers();
+        found.usable.retain(|server| names.contains(&*server.name));
+        found
+            .untrusted
+            .retain(|(_, servers)| servers.iter().any(|one| names.contains(&*one.name)));
+        found.tell(printer);
+        if found.usable.is_empty() {
+            return Ok(None);
+        }
+        let client = self.start(&found.usable, printer)?;
+        for server in client.servers() {
+            if let Some(fault) = &server.fault {
+                printer.warn(&sanitize::line(&found.redacted(fault)));
+            }
+        }
+        self.services.tools.extend(client.tools());
+        Ok(Some(client))
+    }
+
     /// Starts the servers and adds their tools and skills, including those that only agents have:
     /// the agents of the file of `agent`, or without one the subagents of the session. Dropping the
     /// returned value closes the connections. A server that fails only causes a warning.

@@ -1,6 +1,6 @@
 //! `prowess mission run`, `show`, `resume` and `cancel`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,10 +13,13 @@ use prowess::mission::{
 };
 use prowess::tools::Tool;
 use prowess::traits::{
-    Approver, Model, OpenQuestion, QuestionQuery, SessionQuery, SessionStore, SessionSummary,
-    Watcher,
+    Approver, Model, OpenQuestion, QuestionQuery, SessionError, SessionQuery, SessionStore,
+    SessionSummary, Watcher,
 };
-use prowess::{CancellationToken, MissionModels, MissionServers, mission_servers};
+use prowess::{
+    CancellationToken, MissionModels, MissionServers, RuntimeError, mission_servers,
+    stand_in_servers,
+};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_flow::mission::{
     Mission, MissionBudget, MissionEnding, MissionLimit, MissionProject, MissionState,
@@ -25,7 +28,7 @@ use prowess_flow::mission::{
 use prowess_mcp::Client;
 use prowess_store::SystemClock;
 use prowess_tools::missions::{FoundTools, MissionToolServices, MissionTools};
-use prowess_trust::{MissionTrust, TrustStore};
+use prowess_trust::{MissionTrust, TrustKind, TrustStore, TrustSummary, summarise};
 use prowess_tui::mission_output::{MissionLines, TaskBoard};
 use serde_json::{Map, Value, json};
 
@@ -189,12 +192,26 @@ fn check_trust(trust: &MissionTrust, environment: &Environment) -> Result<(), Fa
     .exit(Exit::Denied))
 }
 
-/// Returns the budget of a run from the options.
-fn budget(limits: RunBudget) -> MissionBudget {
-    MissionBudget {
-        tokens: limits.tokens,
-        micros: limits.micros,
+/// Returns the budget of a run from the options. A run has no limit of time or of turns: it may wait for
+/// answers, and its commanders and agents have their own turns.
+pub(crate) fn budget(args: &ModelArgs) -> Result<MissionBudget, Failure> {
+    let RunBudget {
+        turns,
+        tokens,
+        micros,
+        milliseconds,
+    } = args.limits()?;
+    let unknown = [
+        ("--max-turns", turns.is_some()),
+        ("--budget time", milliseconds.is_some()),
+    ];
+    if let Some((option, _)) = unknown.into_iter().find(|(_, is_given)| *is_given) {
+        let failure = Failure::new(format!("`{option}` does not apply to missions"));
+        return Err(failure
+            .hint("limit a run with `--budget tokens=500000` or `--budget usd=5`")
+            .hint("stop one with `prowess mission cancel RUN`"));
     }
+    Ok(MissionBudget { tokens, micros })
 }
 
 /// Runs a mission.
@@ -209,7 +226,7 @@ pub(crate) fn run(
     read.check_run(&args.name, environment, printer)?;
     let given = given_inputs(&args.input, args.inputs.as_deref(), mission, environment)?;
     let hint = "pass inputs with `--input NAME=VALUE`";
-    let budget = budget(args.model.limits()?);
+    let budget = budget(&args.model)?;
     let request = request(&read, mission, (given, hint), budget, environment)?;
     let here = in_folder(&read.root, environment);
     let environment = &here;
@@ -260,8 +277,14 @@ pub(crate) fn request(
     })?;
     let trust = trust_of(read, environment)?;
     check_trust(&trust, environment)?;
+    let folder = read.root.to_str().ok_or_else(|| {
+        let shown = sanitize::line(&read.root.to_string_lossy()).into_owned();
+        Failure::new(format!("the path {} is not UTF-8", wording::tick(shown)))
+            .cause("a run is recorded with the folder of its project")
+            .hint("rename the folder, e.g. with `mv`, and trust its files again")
+    })?;
     Ok(MissionRequest {
-        folder: read.root.to_string_lossy().into(),
+        folder: folder.into(),
         digest: trust.digest.as_str().into(),
         mission: mission.name.clone(),
         inputs,
@@ -326,10 +349,10 @@ pub(crate) fn resume(
             });
         }
     }
-    let limits = args.model.limits()?;
+    let budget = budget(&args.model)?;
     let mut resume = MissionResume {
         retry: args.retry.iter().map(|name| name.as_str().into()).collect(),
-        budget: (limits.tokens.is_some() || limits.micros.is_some()).then(|| budget(limits)),
+        budget: (budget != MissionBudget::default()).then_some(budget),
         ..MissionResume::default()
     };
     prepare(
@@ -349,7 +372,9 @@ pub(crate) fn resume(
             "cannot continue the run: its folder {} does not exist",
             wording::tick(sanitize::line(&shown))
         );
-        return Err(Failure::new(text));
+        return Err(Failure::new(text).hint(format!(
+            "restore the folder; see what the run has done with `prowess mission show {id}`"
+        )));
     }
     let here = in_folder(&folder, environment);
     let environment = &here;
@@ -391,9 +416,7 @@ pub(crate) fn prepare(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let Some(start) = state.start() else {
-        return Err(Failure::new("the run has no plan"));
-    };
+    let start = state.start().ok_or_else(no_plan)?;
     let folder = Path::new(&*start.folder);
     let store = trust_store(environment);
     // The plan of the run must be trusted as it is stored: other files that are trusted now say nothing
@@ -413,10 +436,13 @@ pub(crate) fn prepare(
         now.check_run(&start.mission, environment, printer)?;
         let faults = state.replan_faults(&now.project);
         if let Some(first) = faults.first() {
-            let failure = Failure::new("the new files do not fit the run");
-            return Err(failure
-                .cause(first)
-                .hint("resume without `--replan` to keep the old plan"));
+            let failure = Failure::new("the new files do not fit the run").cause(first);
+            let mut command = vec!["prowess", "mission", "resume", id];
+            if let Some(MissionEnding::Failed { task, .. }) = state.ending() {
+                command.extend(["--retry", &**task]);
+            }
+            let command = wording::command(command);
+            return Err(failure.hint(format!("continue with the old plan: {command}")));
         }
         resume.plan = Some(Box::new(now.project.clone()));
     } else if !recorded.may_continue() {
@@ -461,6 +487,26 @@ fn changed_files(before: &MissionProject, now: &MissionProject) -> Vec<Box<str>>
     changed
 }
 
+/// Returns the error for a run without its first event.
+fn no_plan() -> Failure {
+    Failure::new("the run has no plan").hint("list the runs with `prowess mission show`")
+}
+
+/// Returns the error of a run that could not start or continue. `id` is the run, if it has one.
+fn run_failure(error: &RuntimeError, id: Option<&str>) -> Failure {
+    match (error, id) {
+        (RuntimeError::Store(SessionError::InUse { holder, .. }), Some(id)) => {
+            Failure::new(format!("run `{id}` is in use by {holder}")).hint(format!(
+                "follow it with `prowess mission show {id}`, or stop it with `prowess mission cancel {id}`"
+            ))
+        }
+        (RuntimeError::MissionFaults { .. }, _) => failure(error).hint(
+            "see which models can be used with `prowess doctor`; `--model PROVIDER/NAME` is used for all agents",
+        ),
+        _ => failure(error),
+    }
+}
+
 /// The beginning of a run, or its continuation.
 pub(crate) enum Start {
     Run(Box<MissionRequest>),
@@ -502,8 +548,9 @@ fn drive(
     setup.wait(wait);
     let approver = Arc::clone(&setup.services.approver);
     let store = setup.sessions();
-    let _servers = setup.connect(None, printer)?;
+    let _servers = connect(&how, &mut setup, printer)?;
     let (services, _client) = services(&how, &setup, environment, printer)?;
+    note_untrusted_skills(&how, environment, printer);
     let _watching = setup.watch();
     let watcher: Arc<dyn Watcher> = if json {
         Arc::new(Lines)
@@ -564,17 +611,91 @@ pub(crate) async fn execute(
         },
     };
     if is_chosen {
-        told(&used.about().name, &why, used.about().note.as_deref());
+        let about = used.about();
+        let is_uncounted = about.price.is_none() && has_dollars(&how);
+        let uncounted = "its price is not known, so budgets in dollars have no effect";
+        let notes = about.note.as_deref().into_iter();
+        let notes: Vec<&str> = notes.chain(is_uncounted.then_some(uncounted)).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        told(&about.name, &why, note.as_deref());
     }
     let runtime = setup.runtime(model, used, approver, vec![watcher], |settings| {
         settings.is_model_chosen = is_chosen;
     })?;
     let engine = runtime.engine();
-    let finished = match how {
-        Start::Run(request) => engine.run_mission(*request, services, cancel).await,
-        Start::Resume(id, resume, _) => engine.resume_mission(&id, *resume, services, cancel).await,
+    match how {
+        Start::Run(request) => {
+            let finished = engine.run_mission(*request, services, cancel).await;
+            finished.map_err(|error| run_failure(&error, None))
+        }
+        Start::Resume(id, resume, _) => {
+            let finished = engine.resume_mission(&id, *resume, services, cancel).await;
+            finished.map_err(|error| run_failure(&error, Some(&id)))
+        }
+    }
+}
+
+/// Returns `true` if the files limit a mission that a run may reach, or one of its tasks, in dollars.
+fn has_dollars(how: &Start) -> bool {
+    let Some((plan, first, ..)) = how.parts() else {
+        return false;
     };
-    finished.map_err(|error| failure(&error))
+    plan.reachable(first).iter().any(|mission| {
+        let tasks = mission.tasks.iter().map(|task| &task.budget);
+        let mut budgets = tasks.chain([&mission.budget]);
+        budgets.any(|budget| budget.dollars.is_some())
+    })
+}
+
+/// Starts the user's servers that stand in for plugins of the missions that a run may reach, and no
+/// others: an agent has the tools that its block names.
+pub(crate) fn connect(
+    how: &Start,
+    setup: &mut Setup,
+    printer: &Printer,
+) -> Result<Option<Client>, Failure> {
+    let (plan, first, ..) = how.parts().ok_or_else(no_plan)?;
+    let missions = plan.reachable(first).into_iter();
+    let used: BTreeSet<String> = missions
+        .flat_map(|mission| stand_in_servers(plan, mission))
+        .collect();
+    setup.connect_only(&used, printer)
+}
+
+/// Notes the skills in folders that a mission takes and that ask for more than their text, if they are
+/// not trusted.
+fn note_untrusted_skills(how: &Start, environment: &Environment, printer: &Printer) {
+    let Some((plan, first, root, _)) = how.parts() else {
+        return;
+    };
+    let Some(store) = trust_store(environment) else {
+        return;
+    };
+    let used = plan.skill_folders(first);
+    for (name, folder) in used {
+        let path = root.join(folder);
+        let kind = TrustKind::of_skill_at(&path);
+        if store
+            .state(kind, &path)
+            .is_ok_and(|state| state.is_trusted())
+        {
+            continue;
+        }
+        let asks = |summary: TrustSummary| {
+            !summary.grants.is_empty() || !summary.commands.is_empty() || summary.hooks
+        };
+        if summarise(&path).is_ok_and(asks) {
+            let shown = targets::display(&path, environment);
+            let command = wording::command(["prowess", "trust", &shown]);
+            printer.note(
+                &format!(
+                    "skill {} is not trusted: its commands do not run, and it grants no tools",
+                    wording::tick(sanitize::line(name))
+                ),
+                &format!("review and trust it with {command}"),
+            );
+        }
+    }
 }
 
 /// The tools and models of the missions of a project.
@@ -618,7 +739,6 @@ pub(crate) fn services(
         .state
         .as_ref()
         .map(|state| state.join("missions"));
-    let no_plan = || Failure::new("the run has no plan");
     let (plan, first, root, inputs) = how.parts().ok_or_else(no_plan)?;
     let values = mission_set::values(root, environment)?;
     let missions = plan.reachable(first);
@@ -843,9 +963,7 @@ pub(crate) fn show(
     if let Some(task) = &args.task {
         return show_task(&id, &state, task, printer);
     }
-    let Some(start) = state.start() else {
-        return Err(Failure::new("the run has no plan"));
-    };
+    let start = state.start().ok_or_else(no_plan)?;
     let mut head = format!("mission {} (run {id})\n", sanitize::line(&start.mission));
     if let Some(from) = &start.from {
         head.push_str(&format!("started by run {from}\n"));

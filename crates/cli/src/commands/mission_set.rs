@@ -66,11 +66,13 @@ pub(crate) fn values(root: &Path, environment: &Environment) -> Result<VariableV
 fn failure(error: &VariableStoreError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        VariableStoreError::File { source, .. } => failure.cause(source),
+        VariableStoreError::File { source, .. } => failure
+            .cause(source)
+            .hint("see which folders are used with `prowess doctor`"),
         VariableStoreError::Damaged { .. } => {
-            failure.hint("correct or remove it, and set the variables again")
+            failure.hint("correct or remove it, and set the variables again: `prowess mission set`")
         }
-        _ => failure,
+        _ => failure.hint("list all variables with `prowess mission set`"),
     }
 }
 
@@ -106,7 +108,9 @@ pub(crate) fn run(
             .any(|c| c.is_control() || sanitize::is_deceptive(c));
     if !is_sound {
         let message = format!("invalid variable name {shown}");
-        return Err(Failure::new(message).hint("a name has 1 to 64 characters"));
+        let hint =
+            "a name has 1 to 64 characters; list those of the project with `prowess mission set`";
+        return Err(Failure::new(message).hint(hint));
     }
     let block = read
         .project
@@ -147,7 +151,13 @@ fn value(name: &str) -> Result<String, Failure> {
     let input = std::io::stdin();
     let mut bytes = Vec::new();
     let limit = MAX_VARIABLE as u64 + 2;
-    let failed = |error| Failure::new("cannot read the value").cause(error);
+    let command = format!("`prowess mission set {} < FILE`", wording::shell_word(name));
+    let from_file = format!("run {command}");
+    let failed = |error| {
+        Failure::new("cannot read the value")
+            .cause(error)
+            .hint(&from_file)
+    };
     if input.is_terminal() {
         let _hidden = HiddenInput::start().map_err(failed)?;
         let mut prompt = std::io::stderr();
@@ -163,16 +173,17 @@ fn value(name: &str) -> Result<String, Failure> {
         let read = input.lock().take(limit).read_to_end(&mut bytes);
         read.map_err(failed)?;
     }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::new("the value is not UTF-8"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new("the value is not UTF-8").hint(&from_file))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
     if text.is_empty() {
-        let command = format!("prowess mission set {} < FILE", wording::shell_word(name));
-        return Err(Failure::new("no value on standard input").hint(format!("run `{command}`")));
+        return Err(Failure::new("no value on standard input").hint(from_file));
     }
     if text.len() > MAX_VARIABLE || text.contains('\0') {
         let why = "it is longer than 64 KiB, or contains a NUL character";
-        return Err(Failure::new("the value cannot be used").cause(why));
+        let failure = Failure::new("the value cannot be used").cause(why);
+        return Err(failure.hint(from_file));
     }
     Ok(text.to_owned())
 }

@@ -1,5 +1,6 @@
 //! `prowess trust`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::commands::mission::ReadProject;
@@ -84,8 +85,11 @@ pub(crate) fn run(
     let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
         if args.revoke {
-            for (path, kind, had) in revoke(typed, &library, &store, environment, printer)? {
-                documents.push(json!({ "path": path, "kind": kind.name(), "revoked": had }));
+            for (path, kind, had) in revoke(typed, &library, &store, global, environment, printer)?
+            {
+                documents.push(
+                    json!({ "path": path.to_string_lossy(), "kind": kind.name(), "revoked": had }),
+                );
                 if args.json {
                     continue;
                 }
@@ -133,6 +137,7 @@ fn revoke(
     typed: &str,
     library: &Library,
     store: &TrustStore,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Vec<(PathBuf, TrustKind, bool)>, Failure> {
@@ -156,6 +161,15 @@ fn revoke(
         let is_project = mission_path(typed, library, environment).is_some();
         let revoked = revoke(TrustKind::Missions, &path)?;
         all.extend((is_project || revoked.2).then_some(revoked));
+        let read = is_project.then(|| ReadProject::read(Some(&path), global, environment));
+        for folder in read
+            .into_iter()
+            .flatten()
+            .flat_map(|read| skill_folders(&read))
+        {
+            let revoked = revoke(TrustKind::of_skill_at(&folder), &folder)?;
+            all.extend(revoked.2.then_some(revoked));
+        }
     }
     if agent_path.is_none() {
         match revoked(typed, library, environment, printer) {
@@ -206,8 +220,17 @@ fn subjects(
         subjects.push((subject, store));
     }
     if let Some(path) = mission_path {
-        let subject = mission_subject(&path, &in_place, global, environment)?;
-        subjects.push((subject, in_place));
+        let read = ReadProject::read(Some(&path), global, environment)?;
+        let subject = mission_subject(&read, &in_place)?;
+        subjects.push((subject, in_place.clone()));
+        // The skills in folders that its blocks take. One of the library is trusted with the library.
+        for folder in skill_folders(&read) {
+            let is_known = |(known, _): &(Subject, TrustStore)| known.path == folder;
+            if !subjects.iter().any(is_known) {
+                let subject = skill_subject(folder, library, &in_place, environment)?;
+                subjects.push((subject, in_place.clone()));
+            }
+        }
     }
     Ok(subjects)
 }
@@ -334,14 +357,18 @@ fn agent_subject(
     })
 }
 
-/// Reads the missions of a folder and their trust.
-fn mission_subject(
-    path: &Path,
-    store: &TrustStore,
-    global: &GlobalArgs,
-    environment: &Environment,
-) -> Result<Subject, Failure> {
-    let read = ReadProject::read(Some(path), global, environment)?;
+/// Returns the skill folders that the blocks of a project take.
+fn skill_folders(read: &ReadProject) -> BTreeSet<PathBuf> {
+    let folders = read
+        .project
+        .skills
+        .iter()
+        .filter_map(|skill| skill.folder.as_ref());
+    folders.map(|folder| read.root.join(&**folder)).collect()
+}
+
+/// Describes the missions of a project and their trust.
+fn mission_subject(read: &ReadProject, store: &TrustStore) -> Result<Subject, Failure> {
     let project = &read.project;
     let trust = MissionTrust::new(&read.root, project, Some(store));
     let trust = trust.map_err(|error| fault(&error))?;
@@ -699,10 +726,10 @@ fn overview(
             .iter()
             .map(|(name, path, found)| match found {
                 Ok((changes, state)) => {
-                    json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(changes) })
+                    json!({ "name": name, "path": path.to_string_lossy(), "state": inspect::trust_word(state), "changes": inspect::trust_changes(changes) })
                 }
                 Err(error) => {
-                    json!({ "name": name, "path": path, "state": UNREADABLE, "changes": [], "fault": error.to_string() })
+                    json!({ "name": name, "path": path.to_string_lossy(), "state": UNREADABLE, "changes": [], "fault": error.to_string() })
                 }
             })
             .collect();
@@ -711,7 +738,7 @@ fn overview(
             .map(|(found, trust)| {
                 let names = found.file.agents.iter();
                 json!({
-                    "path": trust.path,
+                    "path": trust.path.to_string_lossy(),
                     "agents": names.map(|agent| agent.name.as_str()).collect::<Vec<_>>(),
                     "state": inspect::agent_trust_word(trust),
                     "changes": inspect::trust_changes(&trust.changes),

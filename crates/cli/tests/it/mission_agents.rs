@@ -557,3 +557,172 @@ fn second_process_cannot_resume_a_run() {
     world.run(&["mission", "cancel", &id]).expect(0);
     running.close();
 }
+
+/// Line 31 of missions §5: a folder that a block takes brings its arguments, its other files, its commands
+/// and its `allowed-tools`, as far as it is trusted.
+#[test]
+fn folder_of_a_block_is_a_skill_with_its_files_and_permissions() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let tool = "mcp__mission-shop__search_skills";
+    // The server is Prowess itself, which offers the skills of this folder.
+    world.file(
+        ".agents/skills/refunds/SKILL.md",
+        "---\nname: refunds\ndescription: Gives money back.\n---\nPay them.\n",
+    );
+    let text = format!(
+        "---\nname: something-else\ndescription: Is in a folder.\narguments: [who]\nallowed-tools: {tool} Bash(git --version)\n---\nBOXED-TEXT for $who\n!`git --version`\n"
+    );
+    world.file("folders/boxed/SKILL.md", text);
+    world.file(
+        "servers.hcl",
+        format!(
+            "mcp \"shop\" {{\n  command = {:?}\n  args    = [\"mcp\"]\n  env     = {{ PROWESS_HOME = {:?} }}\n}}\n",
+            env!("CARGO_BIN_EXE_prowess"),
+            world.path("../shop"),
+        ),
+    );
+    world.file("folders/boxed/references/more.md", "MORE-TEXT\n");
+    add_to_agent(
+        &world,
+        "tools = [mcp.shop.search_skills]\nskill \"Boxed Skill\" {\n source = \"./folders/boxed\"\n tools = [builtins.utils.current_time]\n}",
+    );
+    let resource = json!({ "skill_name": "Boxed Skill", "resource_path": "references/more.md" });
+    let boxed = json!({ "name": "Boxed Skill", "arguments": "bob" });
+    let query = json!({ "query": "money" });
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(&[WORKER], &["BOXED-TEXT"], &[("load_skill", boxed)]),
+            calls(
+                &[WORKER],
+                &["MORE-TEXT"],
+                &[("load_skill_resource", resource)],
+            ),
+            calls(&[WORKER], &["refunds"], &[(tool, query)]),
+            says(&[WORKER], &[], "AGENT-DONE"),
+            call_agent("worker", "x"),
+            done("a"),
+        ],
+    );
+    let run = |code: i32| {
+        let run = ["mission", "run", "x", "--model", &model, "--json"];
+        let output = world.run(&run).expect(code);
+        (lines(&output.stdout), output.stderr)
+    };
+    let loaded = |lines: &[Value]| {
+        let loaded = results(lines, "load_skill");
+        assert_eq!(loaded.len(), 1, "{loaded:?}");
+        let (is_error, text) = loaded[0].clone();
+        assert!(!is_error && text.contains("BOXED-TEXT for bob"), "{text}");
+        assert!(text.contains("references/more.md"), "{text}");
+        assert!(
+            text.contains("Tools that this skill adds: `current_time`"),
+            "{text}"
+        );
+        text
+    };
+
+    // The mission is trusted, the skill is not: text and files only.
+    let (untrusted, told) = run(6);
+    let text = loaded(&untrusted);
+    assert!(text.contains("This skill is not trusted"), "{text}");
+    assert!(!text.contains("git version"), "{text}");
+    let read = results(&untrusted, "load_skill_resource");
+    assert!(!read[0].0 && read[0].1.contains("MORE-TEXT"), "{read:?}");
+    assert!(
+        told.contains("skill `Boxed Skill` is not trusted"),
+        "{told}"
+    );
+    assert!(told.contains("`prowess trust folders/boxed`"), "{told}");
+    let tools = requests(&untrusted, "worker:");
+    let has_time = |tools: &Vec<String>| tools.contains(&"current_time".to_owned());
+    assert!(!has_time(&tools[0]) && has_time(&tools[1]), "{tools:?}");
+    assert_eq!(results(&untrusted, tool), []);
+
+    // One command shows both; each has its summary and its digest.
+    let shown = world.run(&["trust", ".", "--json"]).expect(0).json();
+    let shown = shown["skills"].as_array().unwrap();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert_eq!(shown[0]["state"], "trusted");
+    assert!(shown[1].to_string().contains(tool));
+    assert!(shown[1].to_string().contains("git --version"));
+    let digest = shown[1]["digest"].as_str().unwrap();
+    world.run(&["trust", ".", "--digest", digest]).expect(0);
+    let (trusted, told) = run(0);
+    let text = loaded(&trusted);
+    assert!(text.contains("git version"), "{text}");
+    assert!(!told.contains("not trusted"), "{told}");
+    let called = results(&trusted, tool);
+    assert!(called.len() == 1 && !called[0].0, "{called:?}");
+
+    // Another byte in another file: what was granted is gone.
+    world.file("folders/boxed/references/more.md", "MORE-TEXT.\n");
+    let (changed, told) = run(6);
+    let text = loaded(&changed);
+    assert!(text.contains("changed after the user trusted it"), "{text}");
+    assert!(
+        told.contains("skill `Boxed Skill` is not trusted"),
+        "{told}"
+    );
+    assert_eq!(results(&changed, tool), []);
+
+    // The text belongs to the mission: another one needs trust, and a run keeps its own.
+    let id = changed.last().unwrap()["questions"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    world.file(
+        "folders/boxed/SKILL.md",
+        text_of_folder("OTHER-TEXT\n!`git --version`\n"),
+    );
+    let (_, told) = run(3);
+    assert!(told.contains("folders/boxed/SKILL.md"), "{told}");
+    let answered = world.run(&["answer", &id, "yes", "--model", &model, "--json"]);
+    let answered = answered.expect(0);
+    assert!(!answered.stdout.contains("OTHER-TEXT"));
+    let called = results(&lines(&answered.stdout), tool);
+    assert!(called.len() == 1 && !called[0].0, "{called:?}");
+
+    // Revoking the trust in the project revokes both.
+    world.run(&["trust", ".", "--revoke"]).expect(0);
+    let shown = world.run(&["trust", ".", "--json"]).expect(0).json();
+    for one in shown["skills"].as_array().unwrap() {
+        assert_ne!(one["state"], "trusted", "{one}");
+    }
+}
+
+fn text_of_folder(body: &str) -> String {
+    format!("---\nname: something-else\ndescription: Is in a folder.\n---\n{body}")
+}
+
+/// Servers of the user that stand in for no plugin of the mission are not started.
+#[test]
+fn servers_that_no_agent_uses_are_not_started() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let server = |name: &str| {
+        let started = world.path(format!("~/{name}.started"));
+        format!(
+            "[mcp.servers.{name}]\ncommand = 'sh'\nargs = ['-c', 'touch {}']\n",
+            started.display()
+        )
+    };
+    let plugins = "[missions.plugins]\ndevin = 'used'\n";
+    world.file(
+        "~/config.toml",
+        format!("{plugins}{}{}", server("used"), server("unused")),
+    );
+    let model = script(&world, "a.jsonl", &[done("a")]);
+    let is_started = |name: &str| world.path(format!("~/{name}.started")).exists();
+    run(&world, &model, 0);
+    assert!(!is_started("used") && !is_started("unused"));
+    add_to_agent(&world, "tools = [plugins.devin.search]");
+    let run = ["mission", "run", "x", "--model", &model];
+    let output = world.run(&run).expect(0);
+    assert!(
+        output.stderr.contains("Starting MCP servers: used\n"),
+        "{}",
+        output.stderr
+    );
+    assert!(is_started("used") && !is_started("unused"));
+}

@@ -490,3 +490,48 @@ fn terminal_has_a_line_for_each_running_task() {
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     assert!(!shown.contains("waits for the model"), "{shown:?}");
 }
+
+/// A budget that has no effect is refused before anything runs.
+#[test]
+fn budget_in_dollars_needs_a_price() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let model = script(&world, "a.jsonl", &[done("a")]);
+    let run = |more: &[&str]| {
+        let start = ["mission", "run", "x", "--model", &model];
+        world.run(&[&start[..], more].concat())
+    };
+    let refused = run(&["--budget", "usd=1"]).expect(2);
+    let said = &refused.stderr;
+    assert!(said.contains("no price is known for model"), "{said}");
+    assert!(said.contains("use `--budget tokens=N`"), "{said}");
+    let none = world.run(&["mission", "show"]).expect(0);
+    assert!(
+        none.stderr.contains("no mission has run"),
+        "{}",
+        none.stderr
+    );
+    run(&["--budget", "tokens=100000"]).expect(0);
+
+    // A budget of the files is no reason to refuse the model that was chosen, but it is said.
+    let world = mission("budget { dollars = 1 }\ntask \"a\" { objective = \"a\" }");
+    let model = script(&world, "a.jsonl", &[done("a")]);
+    let told = world.run(&["mission", "run", "x", "--model", &model]);
+    let told = told.expect(0).stderr;
+    assert!(told.contains("budgets in dollars have no effect"), "{told}");
+}
+
+/// Limits that missions do not have are refused, with those that they have.
+#[test]
+fn limits_of_time_and_turns_are_refused() {
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let model = script(&world, "a.jsonl", &[done("a")]);
+    for (option, value) in [("--budget", "time=5m"), ("--max-turns", "5")] {
+        let run = ["mission", "run", "x", "--model", &model, option, value];
+        let said = world.run(&run).expect(2).stderr;
+        assert!(said.contains("does not apply to missions"), "{said}");
+        assert!(said.contains("`--budget tokens=500000`"), "{said}");
+    }
+    let run = ["mission", "run", "x", "--model", &model];
+    let run = [&run[..], &["--budget", "tokens=500000"]].concat();
+    world.run(&run).expect(0);
+}

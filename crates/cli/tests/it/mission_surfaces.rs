@@ -453,3 +453,230 @@ fn reading_commands_need_no_process_and_no_connection() {
         );
     }
 }
+
+/// missions.md line 80: `mission set`.
+#[test]
+fn hints_of_variables_can_be_typed() {
+    let world = World::new();
+    world.file(
+        "m.hcl",
+        format!("variable \"team\" {{}}\n{}", crate::missions::RESEARCH),
+    );
+    let set = |arguments: &[&str], value: &[u8], code: i32| {
+        let command = [&["mission", "set"], arguments].concat();
+        world.command(&command).stdin(value).run().expect(code)
+    };
+    let again = |words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        // A hint that reads a file: its content.
+        let words = match words.as_slice() {
+            [words @ .., "<", "FILE"] => words,
+            words => words,
+        };
+        world.command(words).stdin("red").run().expect(0)
+    };
+    for (value, part) in [
+        (&b""[..], "no value on standard input"),
+        (b"\xff", "not UTF-8"),
+        (b"a\0b", "cannot be used"),
+    ] {
+        let wrong = set(&["team"], value, 2);
+        assert!(wrong.stderr.contains(part), "{}", wrong.stderr);
+        again(&suggested(&wrong, "mission set team"));
+    }
+    let long = "x".repeat(65);
+    let wrong = set(&[&long], b"x", 2);
+    again(&suggested(&wrong, "mission set"));
+    let unset = set(&["other", "--remove"], b"", 2);
+    again(&suggested(&unset, "mission set"));
+    let done = set(&["team"], b"blue", 0);
+    again(&suggested(&done, "--remove"));
+
+    // A variable that a mission needs and that is not set.
+    let world = mission("task \"a\" { objective = \"For ${vars.team}\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    world.file("mission.hcl", format!("variable \"team\" {{}}\n{text}"));
+    crate::mission_runs::trust(&world);
+    let model = script(&world, "a.jsonl", &[done_with("For red")]);
+    let run = ["mission", "run", "x", "--model", &model];
+    let unset = world.run(&run).expect(2);
+    let words = suggested(&unset, "mission set team");
+    world.command(&words).stdin("red").run().expect(0);
+    world.run(&run).expect(0);
+}
+
+fn done_with(text: &str) -> Value {
+    let complete = json!({ "summary": "s" });
+    calls(
+        &["You direct task `a`", text],
+        &[],
+        &[("task_complete", complete)],
+    )
+}
+
+/// missions.md line 80: runs that wait, that another process has, that handed over, and plans that do
+/// not fit.
+#[test]
+fn hints_of_runs_can_be_typed() {
+    let a = "You direct task `a`";
+    let world = mission(
+        "task \"a\" {\n objective = \"a\"\n output {\n field \"n\" { type = \"integer\" }\n }\n}\ntask \"b\" {\n objective = \"b\"\n depends_on = [tasks.a]\n}",
+    );
+    let submit = calls(
+        &[a],
+        &["Recorded."],
+        &[("submit_output", json!({ "n": 1 }))],
+    );
+    let fails = calls(
+        &["You direct task `b`"],
+        &[],
+        &[("task_complete", json!({ "summary": "s", "succeed": false }))],
+    );
+    let failing = script(&world, "f.jsonl", &[submit.clone(), done("a"), fails]);
+    let working = script(&world, "w.jsonl", &[submit, done("a"), done("b")]);
+    let with = |words: &[String], model: &str| {
+        let words = words.iter().map(String::as_str);
+        let words: Vec<&str> = words.chain(["--model", model]).collect();
+        world.run(&words)
+    };
+
+    // Files that do not fit: the finished task has another output.
+    let failed = world
+        .run(&["mission", "run", "x", "--model", &failing])
+        .expect(1);
+    let id = suggested(&failed, "mission resume")[2].clone();
+    let good = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    world.file("mission.hcl", good.replace("\"integer\"", "\"string\""));
+    crate::mission_runs::trust(&world);
+    let replan = ["mission", "resume", &id, "--replan", "--model", &working];
+    let unfit = world.run(&replan).expect(2);
+    assert!(unfit.stderr.contains("do not fit"), "{}", unfit.stderr);
+    let old = suggested(&unfit, "mission resume");
+    with(&old, &working).expect(0);
+    let done_already = world.run(&["mission", "resume", &id]).expect(0);
+    assert!(done_already.stderr.contains("is done already"));
+
+    // A model that cannot be used.
+    let faulty = world.run(&[
+        "mission", "run", "x", "--model", &working, "--budget", "usd=1",
+    ]);
+    world.run(&suggested(&faulty.expect(2), "doctor"));
+
+    // A run that waits: the hint of the run, of `resume` and of `show`.
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let text = text.replace("\"Calm.\"", "\"Calm.\"\n  tools = [builtins.human.ask]");
+    world.file("mission.hcl", text);
+    crate::mission_runs::trust(&world);
+    let worker = "You are agent `worker`";
+    let ask = json!({ "question": "Which?" });
+    let call = json!({ "name": "worker", "task": "x" });
+    let model = script(
+        &world,
+        "q.jsonl",
+        &[
+            calls(&[worker], &["blue"], &[("ask_human", ask)]),
+            crate::mission_runs::says(&[worker], &[], "AGENT-DONE"),
+            calls(&[a], &["AGENT-DONE"], &[("call_agent", call)]),
+            done("a"),
+        ],
+    );
+    let waiting = world
+        .run(&["mission", "run", "x", "--model", &model])
+        .expect(6);
+    let hint = suggested(&waiting, "answer");
+    let listed = world.run(&suggested(&waiting, "questions")).expect(0);
+    assert!(listed.stdout.contains("Which?"), "{}", listed.stdout);
+    let shown = world.run(&["mission", "show"]).expect(0);
+    let id = shown.stdout.lines().nth(1).unwrap();
+    let id = id.split_whitespace().next().unwrap().to_owned();
+    let show = world.run(&["mission", "show", &id]).expect(0);
+    assert_eq!(suggested(&show, "answer"), hint);
+    let resumed = world
+        .run(&["mission", "resume", &id, "--model", &model])
+        .expect(6);
+    assert_eq!(suggested(&resumed, "answer"), hint);
+    let words = hint.iter().map(|word| word.replace("ANSWER", "blue"));
+    let words: Vec<String> = words.chain(["--model".into(), model]).collect();
+    world.run(&words).expect(0);
+}
+
+/// missions.md line 80: a run that another process has, and one that handed over.
+#[test]
+fn hints_of_runs_of_others_can_be_typed() {
+    use crate::mission_server::{MissionServer, ServerAnswer};
+    let server = MissionServer::new(|_| ServerAnswer::Hold);
+    let world = mission("task \"a\" { objective = \"a\" }");
+    world.file("models.hcl", server.model(""));
+    crate::mission_runs::trust(&world);
+    let running = world.command(&["mission", "run", "x", "--json"]).start();
+    let first = running.line(|line| line.contains("\"kind\":\"started\""));
+    let first: Value = serde_json::from_str(&first).unwrap();
+    let id = first["session"].as_str().unwrap().to_owned();
+    prowess_test::wait_until("a request", || server.held() == 1);
+    let second = world.run(&["mission", "resume", &id]).expect(2);
+    assert!(second.stderr.contains("in use"), "{}", second.stderr);
+    world.run(&suggested(&second, "mission show")).expect(0);
+    world.run(&suggested(&second, "mission cancel")).expect(0);
+    running.close();
+
+    let route = "task \"a\" {\n objective = \"o\"\n router {\n route {\n target = missions.next\n condition = \"n\"\n }\n }\n}";
+    let world = mission(route);
+    let chosen =
+        json!({ "summary": "s", "route": "missions.next", "mission_inputs": { "count": 3 } });
+    let model = script(
+        &world,
+        "a.jsonl",
+        &[
+            calls(&["You direct task `a`"], &[], &[("task_complete", chosen)]),
+            done("n"),
+        ],
+    );
+    let run = ["mission", "run", "x", "--model", &model, "--json"];
+    let lines = crate::mission_runs::lines(&world.run(&run).expect(0).stdout);
+    let id = lines[0]["session"].as_str().unwrap();
+    let over = world.run(&["mission", "resume", id]).expect(2);
+    assert!(over.stderr.contains("handed over"), "{}", over.stderr);
+    world.run(&suggested(&over, "mission resume")).expect(0);
+}
+
+/// A run records the folder of its project as text, so that one whose path is not UTF-8 is refused with a
+/// way out. Files with such names are findings.
+#[test]
+fn paths_that_are_not_utf8_are_named() {
+    use std::os::unix::ffi::OsStringExt;
+    let world = World::new();
+    let odd = |name: &[u8]| std::ffi::OsString::from_vec(name.to_vec());
+    let folder = std::path::PathBuf::from(odd(b"pro\xffject"));
+    world.file(folder.join("m.hcl"), crate::missions::RESEARCH);
+    std::os::unix::fs::symlink(world.path(&folder), world.path("link")).unwrap();
+    let plan = world.run(&["mission", "list", "link"]).expect(0);
+    assert!(plan.stdout.contains("research"), "{}", plan.stdout);
+    let shown = world.run(&["trust", "link", "--json"]).expect(0).json();
+    let digest = shown["skills"][0]["digest"].as_str().unwrap();
+    world.run(&["trust", "link", "--digest", digest]).expect(0);
+    let model = script(&world, "a.jsonl", &[done("a")]);
+    let run = ["mission", "run", "research", "link", "--model", &model];
+    let run = [&run[..], &["--input", "topic=x"]].concat();
+    let refused = world.run(&run).expect(2);
+    assert!(
+        refused.stderr.contains("is not UTF-8"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("`mv`"), "{}", refused.stderr);
+
+    // Inside a project.
+    let world = World::new();
+    world.file("m.hcl", crate::missions::RESEARCH);
+    world.file(folder.join("more.hcl"), "agent \"lost\" {}\n");
+    world.file(odd(b"\xfe.hcl"), "agent \"lost\" {}\n");
+    world.file(folder.join("other.txt"), "");
+    let plan = world.run(&["mission", "plan", "--json"]).expect(1).json();
+    let findings = plan["findings"].as_array().unwrap();
+    let odd: Vec<&Value> = findings
+        .iter()
+        .filter(|one| one.to_string().contains("not UTF-8"))
+        .collect();
+    assert_eq!(odd.len(), 2, "{findings:?}");
+}

@@ -63,6 +63,16 @@ impl MissionProject {
         found
     }
 
+    /// Returns the skills that a run of a mission takes from folders, each with its folder in the project.
+    pub fn skill_folders(&self, mission: &str) -> BTreeMap<&str, &str> {
+        let missions = self.reachable(mission).into_iter();
+        let agents = missions.flat_map(|mission| self.agents_of_mission(mission));
+        let skills = agents.flat_map(|(_, skills)| skills);
+        skills
+            .filter_map(|skill| Some((&*skill.name, skill.folder.as_deref()?)))
+            .collect()
+    }
+
     /// Returns the variables without a value that a run of a mission needs in the texts for models, by
     /// name.
     pub fn unset_variables(&self, mission: &str) -> Vec<String> {

@@ -112,7 +112,7 @@ pub fn agent_trust(file: &AgentFile, trust: &AgentTrust, hidden: &[HiddenText]) 
         })
         .collect();
     json!({
-        "path": trust.path,
+        "path": trust.path.to_string_lossy(),
         "kind": TrustKind::Agents.name(),
         "state": agent_trust_word(trust),
         "digest": trust.digest,

@@ -586,7 +586,7 @@ pub fn mission_trust(
         .collect();
     json!({
         "kind": "missions",
-        "path": trust.root,
+        "path": trust.root.to_string_lossy(),
         "digest": trust.digest,
         "state": state,
         "changes": trust_changes(&trust.changes),

@@ -81,7 +81,7 @@ pub fn trust(
     summary: &TrustSummary,
 ) -> Value {
     json!({
-        "path": path,
+        "path": path.to_string_lossy(),
         "state": trust_word(state),
         "digest": summary.digest,
         "files": summary.files,

@@ -1,6 +1,7 @@
 //! The agents and commanders of a mission, as sessions run with them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::{
@@ -32,7 +33,7 @@ pub trait MissionServices: std::fmt::Debug + Send + Sync {
     fn model(&self, model: &ModelRef) -> Result<Arc<dyn Model>, String>;
 
     /// Returns the folder for the memories and scratchpads of all projects; `None` if there is none.
-    fn storage(&self) -> Option<std::path::PathBuf> {
+    fn storage(&self) -> Option<PathBuf> {
         None
     }
 }
@@ -100,6 +101,7 @@ impl MissionCast {
         engine: &Engine,
         plan: &MissionProject,
         mission: &Mission,
+        root: &Path,
         services: &dyn MissionServices,
     ) -> Self {
         let mut cast = Self::default();
@@ -123,7 +125,7 @@ impl MissionCast {
             if let Some(model) = agent.model.as_ref().filter(|_| !is_chosen) {
                 cast.add_model(model, services);
             }
-            let prepared = cast.prepare(engine, plan, mission, agent, services);
+            let prepared = cast.prepare(engine, plan, mission, agent, root, services);
             cast.agents.insert(name.into(), prepared);
         }
         cast
@@ -157,13 +159,7 @@ impl MissionCast {
             .iter()
             .filter(|(_, model)| is_unknown(&***model));
         unknown
-            .map(|(name, _)| {
-                let name = wording::tick(name);
-                format!(
-                    "no price is known for model {name}, so a budget in dollars has no effect: set \
-                     `pricing` in its block, or use `--budget tokens=N`"
-                )
-            })
+            .map(|(name, _)| no_price(name, "set `pricing` in its block, or use"))
             .collect()
     }
 
@@ -208,6 +204,7 @@ impl MissionCast {
         plan: &MissionProject,
         mission: &Mission,
         agent: &AgentBlock,
+        root: &Path,
         services: &dyn MissionServices,
     ) -> PreparedAgent {
         let (own, missing) = self.add_tools(&mission.name, &agent.tools, services);
@@ -224,7 +221,7 @@ impl MissionCast {
         for block in blocks {
             let (tools, missing) = self.add_tools(&mission.name, &block.tools, services);
             of_skills.extend(tools.iter().cloned());
-            own_skills.push(own_skill(block, tools, &missing));
+            own_skills.push(own_skill(block, root, tools, &missing));
             messages.extend(missing.iter().map(|missing| {
                 let name = wording::tick(&block.name);
                 format!("skill {name} has a tool that is not available: {missing}")
@@ -282,6 +279,15 @@ impl MissionCast {
         };
         names.iter().filter_map(|name| member(name)).collect()
     }
+}
+
+/// Returns the fault of a model whose price is not known, in a run with a budget in money.
+pub(crate) fn no_price(model: &str, instead: &str) -> String {
+    let model = wording::tick(model);
+    format!(
+        "no price is known for model {model}, so a budget in dollars has no effect: {instead} \
+         `--budget tokens=N`"
+    )
 }
 
 /// Returns the limits of a block as a session has them.
@@ -353,29 +359,37 @@ fn agent_prompt(agent: &AgentBlock) -> String {
     text
 }
 
-/// Returns a skill block as a skill of an agent. The text says which tools it adds, and which of them
+/// Returns a skill block as a skill of an agent. Its note says which tools it adds, and which of them
 /// are missing.
-fn own_skill(block: &SkillBlock, tools: Vec<Box<str>>, missing: &[String]) -> OwnSkill {
+fn own_skill(
+    block: &SkillBlock,
+    root: &Path,
+    tools: Vec<Box<str>>,
+    missing: &[String],
+) -> OwnSkill {
     let text = |value: &Value| value.as_text().unwrap_or_default().trim().to_owned();
-    let mut instructions = text(&block.instructions);
+    let mut notes = Vec::new();
     if !tools.is_empty() {
-        let names: Vec<String> = tools.iter().map(wording::tick).collect();
-        instructions.push_str(&format!(
-            "\n\nTools that this skill adds: {}",
+        let names = tools.iter().map(wording::tick);
+        notes.push(format!(
+            "Tools that this skill adds: {}",
             wording::all(names)
         ));
     }
     if !missing.is_empty() {
-        instructions.push_str(&format!(
-            "\n\nTools of this skill that are not available: {}",
+        notes.push(format!(
+            "Tools of this skill that are not available: {}",
             wording::all(missing.iter().cloned())
         ));
     }
+    let folder = block.folder.as_deref().map(|folder| root.join(folder));
     OwnSkill {
         name: block.name.clone(),
         description: text(&block.description),
-        instructions,
+        instructions: text(&block.instructions),
         is_template: block.folder.is_some(),
+        folder: folder.and_then(|folder| folder.to_str().map(Into::into)),
+        note: notes.join("\n\n"),
         tools,
     }
 }

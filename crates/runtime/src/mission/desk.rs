@@ -13,7 +13,7 @@ use prowess_flow::mission::{
     RouteTarget, is_parallel_task, route_name,
 };
 use prowess_tools::input::object;
-use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
+use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec};
 use serde_json::{Map, Value, json};
 
 /// Ends the task of a commander.
@@ -488,8 +488,7 @@ impl TaskDesk {
         if let Some(route) = chosen {
             return Ok(Some(route.target.clone()));
         }
-        let known = routes.iter().map(|route| route_name(&route.target));
-        let known: Vec<String> = known.chain([NO_ROUTE.to_owned()]).collect();
+        let known = route_names(routes);
         let known = known.iter().map(wording::tick);
         let problem = if given.is_empty() {
             "This task has routes: pass one of them as `route`.".to_owned()
@@ -635,6 +634,24 @@ impl Tool for DeskTool {
         }
     }
 
+    fn spec(&self, context: &ToolContext) -> ToolSpec {
+        let mut input_schema = self.input_schema();
+        // Providers hold models to the routes. Other spellings, and no route with a failure, are accepted.
+        let routes = &self.desk.task.routes;
+        if self.name == TASK_COMPLETE && !routes.is_empty() {
+            input_schema["properties"]["route"]["enum"] = route_names(routes).into();
+            input_schema["required"] = json!(["summary", "route"]);
+        }
+        ToolSpec {
+            name: self.name.into(),
+            description: self.description(context),
+            input_schema,
+            output_schema: self.output_schema(),
+            read_only: self.is_read_only(context),
+            destructive: self.is_destructive(context),
+        }
+    }
+
     fn input_schema(&self) -> Value {
         let desk = &self.desk;
         let dataset = || {
@@ -742,6 +759,12 @@ impl Tool for DeskTool {
     }
 }
 
+/// Returns what a commander can pass as `route`.
+fn route_names(routes: &[mission::Route]) -> Vec<String> {
+    let names = routes.iter().map(|route| route_name(&route.target));
+    names.chain([NO_ROUTE.to_owned()]).collect()
+}
+
 /// Returns the schema of the end of a task.
 pub(crate) fn completion_schema(task: &MissionTask) -> Value {
     let mut fields = vec![
@@ -756,9 +779,7 @@ pub(crate) fn completion_schema(task: &MissionTask) -> Value {
         ("reason", text_field("Why it cannot be met.")),
     ];
     if !task.routes.is_empty() {
-        let names = task.routes.iter().map(|route| route_name(&route.target));
-        let names: Vec<String> = names.chain([NO_ROUTE.to_owned()]).collect();
-        let about = format!("What happens next: {}", names.join(", "));
+        let about = format!("What happens next: {}", route_names(&task.routes).join(", "));
         fields.push(("route", text_field(&about)));
         let is_mission =
             |route: &mission::Route| matches!(route.target, RouteTarget::Mission { .. });

@@ -10,6 +10,7 @@ mod conversation;
 pub(crate) mod desk;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::{
@@ -245,8 +246,13 @@ impl Engine {
             budget: request.budget,
             left: MissionBudget::default(),
         };
-        self.check_cast(&start.plan, &start.mission, start.budget, &services)
-            .await?;
+        self.check_cast(
+            (&start.plan, &start.folder),
+            &start.mission,
+            start.budget,
+            &services,
+        )
+        .await?;
         let log = MissionLog::begin(self, start).await?;
         self.drive_all(log, services, cancel).await
     }
@@ -264,7 +270,7 @@ impl Engine {
             let plan = resume.plan.as_deref().unwrap_or(&start.plan);
             let given = resume.budget.unwrap_or_default();
             let budget = given.or(log.state.given_budget());
-            self.check_cast(plan, &start.mission, budget, &services)
+            self.check_cast((plan, &start.folder), &start.mission, budget, &services)
                 .await?;
         }
         let resumed = MissionEvent::Resumed {
@@ -291,22 +297,30 @@ impl Engine {
     /// `budget` is the one that people gave.
     async fn check_cast(
         &self,
-        plan: &MissionProject,
+        (plan, folder): (&MissionProject, &str),
         name: &str,
         budget: MissionBudget,
         services: &Arc<dyn MissionServices>,
     ) -> Result<(), RuntimeError> {
         let (engine, services) = (self.clone(), Arc::clone(services));
         let (plan, name) = (plan.clone(), name.to_owned());
+        let root = PathBuf::from(folder);
         let faults = blocking(move || {
             let missions = plan.reachable(&name);
             if missions.is_empty() {
                 return vec![format!("no mission named {}", wording::tick(&name))];
             }
             let mut faults: Vec<String> = Vec::new();
+            let chosen = engine.model().about();
+            if budget.micros.is_some()
+                && engine.settings().is_model_chosen
+                && chosen.price.is_none()
+            {
+                faults.push(agents::no_price(&chosen.name, "use"));
+            }
             for mission in missions {
                 let is_first = *mission.name == *name;
-                let cast = MissionCast::new(&engine, &plan, mission, &*services);
+                let cast = MissionCast::new(&engine, &plan, mission, &root, &*services);
                 let unpriced = budget.micros.map(|_| cast.unpriced()).unwrap_or_default();
                 for fault in cast.faults.into_iter().chain(unpriced) {
                     let fault = if is_first {
@@ -467,7 +481,8 @@ impl Engine {
         let (engine, services) = (self.clone(), Arc::clone(services));
         let cast = blocking(move || {
             let mission = start.plan.mission(&start.mission)?;
-            Some(MissionCast::new(&engine, &start.plan, mission, &*services))
+            let (plan, root) = (&start.plan, Path::new(&*start.folder));
+            Some(MissionCast::new(&engine, plan, mission, root, &*services))
         })
         .await?;
         let cast = cast.unwrap_or_default();
@@ -794,7 +809,7 @@ struct Stage {
     earlier: BTreeMap<(Box<str>, Box<str>), Value>,
     tasks: BTreeMap<Box<str>, Arc<BudgetMeter>>,
     /// The folder for memories and scratchpads of all projects.
-    storage: Option<std::path::PathBuf>,
+    storage: Option<PathBuf>,
 }
 
 /// The work on a unit.
