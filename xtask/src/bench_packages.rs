@@ -567,6 +567,7 @@ impl Bench {
                 lock: project.join(".agents/prowess.lock"),
                 entries: self.skills("vendored"),
                 changed: ChangedPackage::default(),
+                is_personal: false,
             };
             let pins = LockPins::new(vec![scope], PackageStore::new(&self.path("data")));
             store = store.with_locks(Arc::new(pins));

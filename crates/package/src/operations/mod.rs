@@ -168,6 +168,7 @@ impl PackageContext {
             git_limits: GitLimits::default(),
             fetcher: None,
             settings: InstallSettings::default(),
+            access: SourceAccess::default(),
             offline: false,
             now: 0,
             progress: None,
