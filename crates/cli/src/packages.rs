@@ -74,6 +74,11 @@ pub(crate) fn user_scope(environment: &Environment) -> Option<PackageScope> {
     ))
 }
 
+/// Returns the lockfile of the person.
+pub(crate) fn user_lock(environment: &Environment) -> Option<PathBuf> {
+    user_scope(environment).map(|scope| scope.lock)
+}
+
 /// Returns the store of packages, or `None` without a folder for data.
 pub(crate) fn store(environment: &Environment) -> Option<PackageStore> {
     environment

@@ -32,6 +32,8 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
         environment.cache_folder().map(as_folder),
         // Only the file: its folder may contain files of other programs.
         environment.settings().user,
+        // A package that no lockfile names would be unchecked.
+        packages::user_lock(environment),
     ];
     // SQLite trusts the contents of these files next to its database.
     ours.extend(["", "-wal", "-shm", "-journal"].map(|end| {

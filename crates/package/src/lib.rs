@@ -31,6 +31,7 @@ pub mod index;
 pub mod journal;
 mod mirrors;
 pub mod operations;
+mod paths;
 pub mod pins;
 pub mod project;
 pub mod registry;

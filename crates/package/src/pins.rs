@@ -12,6 +12,7 @@ use prowess_registry::digest::FactKind;
 use prowess_registry::{file_stamp, is_at_rest};
 use prowess_trust::{
     ChangedPackage, LivePackage, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
+    is_package_tree,
 };
 
 use crate::lock::{LockFile, LockedKind, LockedPackage, MAX_LOCK};
@@ -141,21 +142,19 @@ impl PackageLocks for LockPins {
             if let Some(package) = packages.live.get(name) {
                 return PackagePin::Live(Arc::clone(package));
             }
-            // It is unknown what the lockfile pins. What is not in the store is not refused: people
-            // keep their own skills in the same folder.
-            let in_store = || {
-                let target = std::fs::canonicalize(entry).ok();
-                let trees = std::fs::canonicalize(self.store.root()).ok();
-                target
-                    .zip(trees)
-                    .is_some_and(|(target, trees)| target.starts_with(trees))
+            let Some(reason) = packages.fault.as_ref() else {
+                continue;
             };
-            if let Some(reason) = packages.fault.as_ref().filter(|_| in_store()) {
-                return PackagePin::Unreadable {
+            // What is in the store is a package. People keep their own skills in the same folder, so
+            // that other entries are not refused.
+            let target = std::fs::canonicalize(entry).ok();
+            return match target.is_some_and(|target| is_package_tree(&target)) {
+                true => PackagePin::Unreadable {
                     lock: scope.lock.clone(),
                     reason: reason.clone(),
-                };
-            }
+                },
+                false => PackagePin::Unknown,
+            };
         }
         PackagePin::Free
     }

@@ -25,6 +25,7 @@ use crate::journal::{EntryChange, EntryState, Journal, TextChange};
 use crate::lock::{LOCK_NAME, LockFile};
 use crate::source::LockedSource;
 use crate::store::{PackageStore, StoreError, exchange, remove_tree, sync_folder};
+use crate::tree::is_version_control;
 
 /// Maximum size of a manifest or lock in bytes.
 const MAX_TEXT: u64 = 64 * 1024 * 1024;
@@ -116,8 +117,8 @@ pub enum ProjectError {
         /// The file.
         path: PathBuf,
     },
-    /// A folder of the project is a link out of the project.
-    #[error("`{}` is a link to a place outside the project", path.display())]
+    /// A folder of the project leads out of the project, or to a folder that is not one of skills.
+    #[error("`{}` leads through a link to a place that is not a folder of skills in the project", path.display())]
     LinkOut {
         /// The folder.
         path: PathBuf,
@@ -747,7 +748,41 @@ fn remove_parts(folder: &Path) {
     }
 }
 
-/// Refuses folders of a project that are links out of it, and files in place of folders.
+/// Refuses a folder of a project that leads out of it through a link, or into a folder that is not one
+/// of skills: a package would replace what is there, such as the hooks of a repository.
+pub(crate) fn check_place(path: &Path, root: &Path) -> Result<(), ProjectError> {
+    let refused = || ProjectError::LinkOut {
+        path: path.to_owned(),
+    };
+    let root = fs::canonicalize(root).map_err(|_| refused())?;
+    // The part that does not exist yet is not a link.
+    let mut real = None;
+    for (parent, rest) in path
+        .ancestors()
+        .map(|parent| (parent, path.strip_prefix(parent)))
+    {
+        match (fs::canonicalize(parent), rest) {
+            (Ok(parent), Ok(rest)) => {
+                real = Some(parent.join(rest));
+                break;
+            }
+            _ if fs::symlink_metadata(parent).is_ok() => return Err(refused()),
+            _ => {}
+        }
+    }
+    let real = real.ok_or_else(refused)?;
+    let below = real.strip_prefix(&root).map_err(|_| refused())?;
+    // Many people link the whole folder to that of another agent.
+    let is_of_skills = below.file_name() == path.file_name()
+        || below.file_name().is_some_and(|name| name == "skills");
+    let is_repository = below.to_str().is_none_or(is_version_control);
+    if is_repository || !is_of_skills {
+        return Err(refused());
+    }
+    Ok(())
+}
+
+/// Refuses folders of a project that lead elsewhere, and files in place of folders.
 fn check_places(scope: &PackageScope) -> Result<(), ProjectError> {
     let agents = scope.skills.parent().unwrap_or(&scope.root);
     for path in [agents, &scope.skills] {
@@ -765,11 +800,14 @@ fn check_places(scope: &PackageScope) -> Result<(), ProjectError> {
             return Err(file_error("use", path, io::ErrorKind::NotADirectory.into()));
         }
     }
+    if scope.kind == ScopeKind::Project {
+        check_place(&scope.skills, &scope.root)?;
+    }
     Ok(())
 }
 
 /// Returns `true` if the real place of a path, or of its parent if it does not exist, is in a folder.
-fn is_inside(path: &Path, folder: &Path) -> bool {
+pub(crate) fn is_inside(path: &Path, folder: &Path) -> bool {
     let Ok(folder) = fs::canonicalize(folder) else {
         return false;
     };

@@ -1,11 +1,14 @@
 //! Sources of packages: what a manifest or a command line names, and the form in the lock.
 
+use std::path::Path;
+
 use prowess_diag::sanitize;
 use prowess_spec::ResourcePath;
 use semver::VersionReq;
 
 use crate::address::{self, Address, AddressScheme};
 use crate::error::PackageExit;
+use crate::paths::{lexical, relative};
 use crate::version::{self, RefFault};
 
 /// The address before `owner/repo`, if no setting says otherwise.
@@ -210,6 +213,34 @@ impl PackageSource {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns the source with a relative path that was typed in a folder, as the manifest in `root`
+    /// writes it: relative to `root` in a project, absolute (`root` is `None`) otherwise.
+    #[must_use]
+    pub fn typed_in(mut self, folder: &Path, root: Option<&Path>) -> Self {
+        let (Self::Path { path }
+        | Self::Archive {
+            location: ArchiveLocation::File(path),
+            ..
+        }) = &mut self
+        else {
+            return self;
+        };
+        if path.starts_with('/') || path == "~" || path.starts_with("~/") {
+            return self;
+        }
+        let whole = lexical(&folder.join(&*path));
+        let written = root.map_or_else(|| whole.clone(), |root| relative(root, &whole));
+        if let Some(text) = written.to_str() {
+            let is_marked = text.starts_with('/') || text.starts_with("../") || text == "..";
+            *path = if is_marked {
+                text.to_owned()
+            } else {
+                format!("./{text}")
+            };
+        }
+        self
     }
 
     /// Returns the form in a lock. `None` for a site that was not asked yet.
@@ -893,8 +924,9 @@ pub enum SourceError {
         /// The source.
         text: String,
     },
-    /// `git+file` in a project's file that leads out of its repository.
-    #[error("`git+file://{path}` is outside the repository of the project that names it")]
+    /// A repository or an archive on this machine that a project's file names, and that is not in the
+    /// project.
+    #[error("`{path}` is outside the repository of the project that names it")]
     FileOutside {
         /// The path.
         path: String,

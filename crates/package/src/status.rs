@@ -70,7 +70,7 @@ impl PackageStatus {
 /// lockfile names the entry.
 pub fn package_status(entry: &Path, pin: &PackagePin) -> Option<PackageStatus> {
     Some(match pin {
-        PackagePin::Free => return None,
+        PackagePin::Free | PackagePin::Unknown => return None,
         PackagePin::Pinned(package) => pinned_status(entry, package),
         PackagePin::Live(package) => live_status(entry, package),
         PackagePin::Unreadable { lock, reason } => {

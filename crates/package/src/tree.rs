@@ -96,6 +96,9 @@ pub enum TreePathFault {
     /// The path or a part of it is too long.
     #[error("it is too long")]
     TooLong,
+    /// The path is in a folder of version control.
+    #[error("it is in a repository inside the package")]
+    Repository,
 }
 
 /// Error from building the files of a package. Nothing of the package is used.
@@ -504,10 +507,17 @@ impl TreeBuilder {
     }
 
     fn admit(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
-        check_tree_path(path.as_bytes()).map_err(|fault| TreeError::Path {
-            path: path.to_owned(),
-            fault,
-        })?;
+        let fault = match check_tree_path(path.as_bytes()) {
+            Err(fault) => Some(fault),
+            // No digest covers it, and git runs what its settings name.
+            Ok(path) => is_version_control(path).then_some(TreePathFault::Repository),
+        };
+        if let Some(fault) = fault {
+            return Err(TreeError::Path {
+                path: path.to_owned(),
+                fault,
+            });
+        }
         if self.files.len() >= self.limits.files {
             return Err(TreeError::TooMany {
                 limit: self.limits.files,
@@ -795,6 +805,25 @@ mod tests {
             add(&mut tree, "d", "x"),
             Err(TreeError::TooMany { .. })
         ));
+    }
+
+    #[test]
+    fn repository_in_a_package_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [".git/config", "a/.GIT/config", ".jj/x"] {
+            let place = folder.path().join(path.replace('/', "-"));
+            let mut builder = TreeBuilder::create(place, TreeLimits::default()).unwrap();
+            let mut content: &[u8] = b"x";
+            let found = builder.add_file(path, LockedKind::File, 1, None, &mut content);
+            let is_refused = matches!(
+                found,
+                Err(TreeError::Path {
+                    fault: TreePathFault::Repository,
+                    ..
+                })
+            );
+            assert!(is_refused, "{path}: {found:?}");
+        }
     }
 
     #[test]

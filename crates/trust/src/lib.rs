@@ -21,6 +21,7 @@ pub use agent_trust::{AgentTrust, AgentVerdict};
 pub use mission_trust::MissionTrust;
 pub use package_pin::{
     ChangedPackage, LivePackage, PackageFault, PackageLocks, PackagePin, PinnedFile, PinnedPackage,
+    is_package_tree,
 };
 pub use skill_trust::{SkillRole, SkillTrust, check_package, is_required, package_of, version_of};
 pub use store::{

@@ -20,6 +20,17 @@ pub trait PackageLocks: fmt::Debug + Send + Sync {
     fn pin(&self, entry: &Path) -> PackagePin;
 }
 
+/// Returns `true` if a real path is a tree of a store of packages, or is in one. A store of another
+/// data folder counts, too: its packages were not written by the person either.
+pub fn is_package_tree(path: &Path) -> bool {
+    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+    let is_digest = |hex: &str| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.windows(6).any(|parts| match parts {
+        ["store", "v1", "trees", "sha256", first, hex] => is_digest(hex) && hex.starts_with(first),
+        _ => false,
+    })
+}
+
 /// What the lockfiles say about an entry of a scope folder.
 #[derive(Clone, Debug)]
 pub enum PackagePin {
@@ -29,6 +40,9 @@ pub enum PackagePin {
     Pinned(Arc<PinnedPackage>),
     /// A lockfile names it, and pins none of its files.
     Live(Arc<LivePackage>),
+    /// The lockfile of its scope cannot be read, so that it may be a copy of a package or a skill of
+    /// the person's own. It needs trust.
+    Unknown,
     /// The lockfile of its scope cannot be read, so that it is unknown what it pins.
     Unreadable {
         /// The lockfile.

@@ -13,7 +13,9 @@ use prowess_registry::{Registry, files_of, outside_route, skill_path};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
-use crate::package_pin::{ChangedPackage, PackageFault, PackagePin, PinnedPackage};
+use crate::package_pin::{
+    ChangedPackage, PackageFault, PackagePin, PinnedPackage, is_package_tree,
+};
 use crate::store::{TrustError, TrustKind, TrustState, TrustStore};
 
 /// The trust verdict about a skill with a certain digest, and the tools that it asks for.
@@ -69,7 +71,9 @@ impl SkillTrust {
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
         let kind = TrustKind::of_form(skill.form);
-        let package = pinned(skill, store)?;
+        let pin = package_of(skill, store);
+        let may_be_package = !matches!(pin, PackagePin::Free | PackagePin::Live(_));
+        let package = pinned(skill, pin)?;
         let is_changed = |package: &PinnedPackage| *package.digest != *digest;
         let is_changed_package = package.as_deref().is_some_and(is_changed);
         if let (Some(package), Some(place), true) = (&package, &place, is_changed_package)
@@ -77,7 +81,7 @@ impl SkillTrust {
         {
             return Err(TrustError::Package(package.fault(place, files)));
         }
-        let required = package.is_some() || is_foreign(skill, project);
+        let required = may_be_package || is_foreign(skill, project);
         let state = match (&place, store) {
             (Some(place), Some(store)) if required => Some(store.state_of(kind, place, &digest)?),
             _ => None,
@@ -181,12 +185,13 @@ pub(crate) fn rule_in_folder(
 }
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
-/// from a project or a server, a lockfile pins it, an agent wrote it or may have, or an agent in
-/// `project` can write its files.
+/// from a project, a server or the store of packages, a lockfile pins it or cannot be read, an agent
+/// wrote it or may have, or an agent in `project` can write its files.
 /// Other skills in the user's own folders, named on the command line or built into a program need no
 /// trust.
 pub fn is_required(skill: &Skill, project: &Path, store: Option<&TrustStore>) -> bool {
-    !matches!(pinned(skill, store), Ok(None)) || is_foreign(skill, project)
+    let pin = package_of(skill, store);
+    !matches!(pin, PackagePin::Free | PackagePin::Live(_)) || is_foreign(skill, project)
 }
 
 /// Returns what the lockfiles say about a skill.
@@ -211,7 +216,7 @@ pub fn check_package(
     registry: &Registry,
     store: Option<&TrustStore>,
 ) -> Result<Option<Arc<PinnedPackage>>, TrustError> {
-    let Some(package) = pinned(skill, store)? else {
+    let Some(package) = pinned(skill, package_of(skill, store))? else {
         return Ok(None);
     };
     if *package.digest == *registry.digest(skill)? {
@@ -226,12 +231,9 @@ pub fn check_package(
 }
 
 /// Returns the package that a skill is.
-fn pinned(
-    skill: &Skill,
-    store: Option<&TrustStore>,
-) -> Result<Option<Arc<PinnedPackage>>, PackageFault> {
-    match package_of(skill, store) {
-        PackagePin::Free | PackagePin::Live(_) => Ok(None),
+fn pinned(skill: &Skill, pin: PackagePin) -> Result<Option<Arc<PinnedPackage>>, PackageFault> {
+    match pin {
+        PackagePin::Free | PackagePin::Live(_) | PackagePin::Unknown => Ok(None),
         PackagePin::Pinned(package) => Ok(Some(package)),
         PackagePin::Unreadable { lock, reason } => Err(PackageFault::Lock {
             name: skill.name.clone(),
@@ -245,24 +247,28 @@ fn pinned(
 fn is_foreign(skill: &Skill, project: &Path) -> bool {
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
         || skill.by_agent
-        || is_editable(skill, project)
+        || is_of_others(skill, project)
 }
 
 /// Most links of a skill that are followed. A skill with more needs trust.
 const MAX_LINKS: usize = 256;
 
-/// Returns `true` if the real files of a skill are in the project, or around it, or a link among its
-/// files leads there. A folder of skills inside the project is protected as a whole, so skills in it
+/// Returns `true` if the real files of a skill are those of a package, or are in the project, or around
+/// it, or a link among its files leads there. A folder of skills inside the project is protected as a whole, so skills in it
 /// count only if a link leads out of it.
-fn is_editable(skill: &Skill, project: &Path) -> bool {
+fn is_of_others(skill: &Skill, project: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (Some(place), Some(file)) = (skill_path(skill), skill.file()) else {
         return false;
     };
+    let place = real(&place);
+    if is_package_tree(&place) {
+        return true;
+    }
     if !project.is_absolute() {
         return false;
     }
-    let (place, file, project) = (real(&place), real(&file), real(project));
+    let (file, project) = (real(&file), real(project));
     let root = real(&unescape_path(&skill.id.origin.root));
     let is_protected = root != project && root.starts_with(&project);
     let is_inside =

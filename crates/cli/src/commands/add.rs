@@ -6,6 +6,7 @@ use prowess_package::lock::LockedPackage;
 use prowess_package::operations::{
     AddRequest, PackageContext, PackagePlan, apply, list_source, plan_add,
 };
+use prowess_package::project::ScopeKind;
 use prowess_package::source::{PackageSource, SourceOrigin};
 use prowess_trust::TrustKind;
 use serde_json::json;
@@ -80,7 +81,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let context = args.scope.open(environment, printer)?;
-    let request = args.request(&context)?;
+    let request = args.request(&context, environment)?;
     if args.list {
         return list(&request, &context, args.json, printer);
     }
@@ -150,7 +151,11 @@ pub(crate) fn run(
 }
 
 impl AddArgs {
-    fn request(&self, context: &PackageContext) -> Result<AddRequest, Failure> {
+    fn request(
+        &self,
+        context: &PackageContext,
+        environment: &Environment,
+    ) -> Result<AddRequest, Failure> {
         let texts = context.texts().map_err(|error| failure(&error))?;
         let shorthand = texts.settings.shorthand();
         let typed = match (&self.tag, &self.branch, &self.rev) {
@@ -163,7 +168,10 @@ impl AddArgs {
             refs => Some(refs),
         };
         let source = PackageSource::parse(&self.source, shorthand, SourceOrigin::Typed);
-        let mut source = source.map_err(|error| failure(&error.into()))?;
+        let source = source.map_err(|error| failure(&error.into()))?;
+        let scope = &context.scope;
+        let root = (scope.kind == ScopeKind::Project).then_some(scope.root.as_path());
+        let mut source = source.typed_in(&environment.current, root);
         if let Some((tag, branch, rev)) = typed {
             let wanted = match (tag, branch, rev) {
                 (Some(tag), ..) => prowess_package::WantedRef::tag(tag),
@@ -294,7 +302,7 @@ fn report(
         ));
         names.push(package.name.as_str());
     }
-    let user = if context.scope.kind == prowess_package::project::ScopeKind::User {
+    let user = if context.scope.kind == ScopeKind::User {
         &["--user"][..]
     } else {
         &[]

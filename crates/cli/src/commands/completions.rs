@@ -208,7 +208,7 @@ pub(crate) fn packages() -> Vec<CompletionCandidate> {
         let (version, source) = match &pin {
             PackagePin::Pinned(package) => (&package.version, &package.source),
             PackagePin::Live(package) => (&package.version, &package.source),
-            PackagePin::Free | PackagePin::Unreadable { .. } => return None,
+            PackagePin::Free | PackagePin::Unknown | PackagePin::Unreadable { .. } => return None,
         };
         let help = format!("{} {source}", version.as_deref().unwrap_or_default());
         let help = wording::shorten(help.trim(), LONGEST_HELP);

@@ -1,11 +1,10 @@
 //! `prowess pack`
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use prowess_diag::{sanitize, wording};
-use prowess_package::operations::{PackFormat, pack, pack_site};
+use prowess_package::operations::{PackFormat, pack, pack_site, write_whole};
 use prowess_registry::digest_of;
 use serde_json::json;
 
@@ -114,7 +113,8 @@ pub(crate) fn run(
         let bytes = pack(folder, format).map_err(|error| failure(&error))?;
         let path = out.join(format!("{name}.{ending}"));
         let shown = targets::display(&path, environment);
-        fs::write(&path, &bytes).map_err(|error| {
+        // Replaces a link that is there, instead of writing through it.
+        write_whole(&path, &bytes).map_err(|error| {
             Failure::new(format!(
                 "cannot write {}",
                 wording::tick(sanitize::line(&shown))

@@ -66,7 +66,8 @@ pub fn list_source(
 ) -> Result<SourceListing, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
-    let fetcher = SourceFetcher::new(context, texts.settings.clone());
+    let mut fetcher = SourceFetcher::new(context, texts.settings.clone());
+    fetcher.typed = fetcher.outside(&request.source);
     let source = known_source(&fetcher, &request.source)?;
     let (found, commit) = match &source {
         PackageSource::Git(git) => {
@@ -136,22 +137,15 @@ pub fn plan_add(
 ) -> Result<PackagePlan, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
-    let fetcher = SourceFetcher::new(context, texts.settings.clone());
-    let source = known_source(&fetcher, &request.source)?;
+    let mut fetcher = SourceFetcher::new(context, texts.settings.clone());
     let mut plan = PackagePlan::new(command(request), &texts);
-    let root = context.scope.root.to_string_lossy();
-    if let PackageSource::Git(git) = &request.source
-        && request
-            .source
-            .check_origin(context.origin(&root, &[]))
-            .is_err()
-    {
+    if let Some(url) = fetcher.outside(&request.source) {
         // Others who have the project must name a mirror of their own.
-        plan.mirror = Some(git.url.clone());
-        plan.notes.push(PlanNote::Mirror {
-            url: git.url.clone(),
-        });
+        plan.notes.push(PlanNote::Mirror { url: url.clone() });
+        plan.mirror = Some(url.clone());
+        fetcher.typed = Some(url);
     }
+    let source = known_source(&fetcher, &request.source)?;
     let added = match &source {
         PackageSource::Git(git) => add_git(&fetcher, git, request, &texts, &mut plan)?,
         PackageSource::Archive { location, digest } => {

@@ -18,6 +18,8 @@ use crate::git::{Ancestry, GitError, GitProgram, GitRepository, RemoteRefs};
 use crate::index::{self, IndexArtifact, IndexReader, IndexedContent, SkillIndex};
 use crate::lock::{LockedFile, LockedKind, LockedPackage};
 use crate::manifest::InstallSettings;
+use crate::paths::lexical;
+use crate::project::{ScopeKind, is_inside};
 use crate::resolve::{
     AcceptedChanges, ChosenRef, RefChoice, ResolveNote, check_tag, choose_ref, hold_against,
     old_enough, version_of,
@@ -25,10 +27,11 @@ use crate::resolve::{
 use crate::seen::SeenSources;
 use crate::signature::{MAX_MINISIGN, MINISIGN_ENDING};
 use crate::source::{
-    ArchiveLocation, GitSource, LockedSource, PackageSource, WantedRef, check_locked_allowed,
+    ArchiveLocation, GitSource, LockedSource, PackageSource, SourceError, WantedRef,
+    check_locked_allowed,
 };
 use crate::store::StagingFolder;
-use crate::tree::{PackageTree, TreeLimits, digest_of_bytes};
+use crate::tree::{PackageTree, TreeError, TreeLimits, check_tree_path, digest_of_bytes};
 
 use super::plan::PlanNote;
 use super::signed::SignedBy;
@@ -43,6 +46,9 @@ const SITE_DEADLINE: u64 = 30_000;
 /// Maximum size of a SKILL.md that is read for its version and licence.
 const MAX_TEXT: u64 = 1024 * 1024;
 
+/// The start of the address of a repository or an archive on this machine.
+const FILE_URL: &str = "file://";
+
 /// Fetches from the sources of one operation. Sources are asked once.
 pub(super) struct SourceFetcher<'a> {
     pub(super) context: &'a PackageContext,
@@ -54,6 +60,8 @@ pub(super) struct SourceFetcher<'a> {
     pub(super) offered: RefCell<BTreeMap<String, Rc<OfferedSkills>>>,
     refs: RefCell<BTreeMap<String, Rc<RemoteRefs>>>,
     number: Cell<u32>,
+    /// A source outside of the project that the person typed.
+    pub(super) typed: Option<String>,
 }
 
 /// A package that was fetched.
@@ -97,7 +105,53 @@ impl<'a> SourceFetcher<'a> {
             offered: RefCell::default(),
             refs: RefCell::default(),
             number: Cell::new(0),
+            typed: None,
         }
+    }
+
+    /// Returns the path of a local file or folder, as a manifest or a person writes it.
+    pub(super) fn local_path(&self, path: &str) -> PathBuf {
+        let home = self.context.environment.iter().find(|one| one.0 == "HOME");
+        match (path.strip_prefix("~/"), home) {
+            (Some(rest), Some((_, home))) => Path::new(home).join(rest),
+            _ => lexical(&self.context.scope.root.join(path)),
+        }
+    }
+
+    /// Returns the address of a repository or an archive on this machine that a project's file must
+    /// not name, because it is outside of the project. Links count with where they lead.
+    pub(super) fn outside(&self, source: &PackageSource) -> Option<String> {
+        let url = match source {
+            PackageSource::Git(git) => git.url.clone(),
+            PackageSource::Archive {
+                location: ArchiveLocation::File(path),
+                ..
+            } => self.file_url(path),
+            _ => return None,
+        };
+        self.is_outside(&url).then_some(url)
+    }
+
+    fn file_url(&self, path: &str) -> String {
+        format!("{FILE_URL}{}", self.local_path(path).display())
+    }
+
+    fn is_outside(&self, url: &str) -> bool {
+        let scope = &self.context.scope;
+        scope.kind == ScopeKind::Project
+            && url
+                .strip_prefix(FILE_URL)
+                .is_some_and(|path| !is_inside(Path::new(path), &scope.root))
+    }
+
+    /// Refuses the address of a file outside of the project, unless the person typed it.
+    fn check_local(&self, url: &str) -> Result<(), PackageError> {
+        let is_named = || self.context.mirrors().urls().iter().any(|one| one == url);
+        if !self.is_outside(url) || self.typed.as_deref() == Some(url) || is_named() {
+            return Ok(());
+        }
+        let path = url.strip_prefix(FILE_URL).unwrap_or(url).to_owned();
+        Err(SourceError::FileOutside { path }.into())
     }
 
     /// Returns the staging folder, which must live until the plan is applied.
@@ -152,6 +206,7 @@ impl<'a> SourceFetcher<'a> {
         if let Some(open) = self.repositories.borrow().get(url) {
             return Ok(Rc::clone(open));
         }
+        self.check_local(url)?;
         let open = Rc::new(self.git()?.open(&self.context.cache, url)?);
         let mut all = self.repositories.borrow_mut();
         all.insert(url.to_owned(), Rc::clone(&open));
@@ -315,6 +370,12 @@ impl<'a> SourceFetcher<'a> {
         source: &dyn ContentReader,
     ) -> Result<PackageTree, PackageError> {
         self.context.report(&PackageProgress::Staging { name });
+        if !found.folder.is_empty() {
+            check_tree_path(found.folder.as_bytes()).map_err(|fault| TreeError::Path {
+                path: found.folder.clone(),
+                fault,
+            })?;
+        }
         let place = self.place()?;
         Ok(stage_found(found, source, place, TreeLimits::default())?)
     }
@@ -327,7 +388,10 @@ impl<'a> SourceFetcher<'a> {
     ) -> Result<FetchedArchive, PackageError> {
         let bytes = match location {
             ArchiveLocation::Url(url) => self.download(url)?,
-            ArchiveLocation::File(path) => self.read_file(Path::new(path), MAX_ARCHIVE)?,
+            ArchiveLocation::File(path) => {
+                self.check_local(&self.file_url(path))?;
+                self.read_file(path, MAX_ARCHIVE)?
+            }
         };
         let digest = digest_of_bytes(&bytes);
         if let Some(expected) = expected.filter(|expected| *expected != digest) {
@@ -350,7 +414,7 @@ impl<'a> SourceFetcher<'a> {
             }
             ArchiveLocation::File(path) => {
                 let path = format!("{path}{MINISIGN_ENDING}");
-                match self.read_file(Path::new(&path), MAX_MINISIGN) {
+                match self.read_file(&path, MAX_MINISIGN) {
                     Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
                     Err(PackageError::File { source, .. })
                         if source.kind() == std::io::ErrorKind::NotFound =>
@@ -406,8 +470,8 @@ impl<'a> SourceFetcher<'a> {
         }
     }
 
-    fn read_file(&self, path: &Path, most: usize) -> Result<Vec<u8>, PackageError> {
-        let path = self.context.scope.root.join(path);
+    fn read_file(&self, path: &str, most: usize) -> Result<Vec<u8>, PackageError> {
+        let path = self.local_path(path);
         let failed = |source| PackageError::File {
             verb: "read",
             path: path.clone(),
@@ -559,7 +623,7 @@ impl<'a> SourceFetcher<'a> {
         name: &str,
         path: &str,
     ) -> Result<FetchedPackage, PackageError> {
-        let folder = self.context.scope.root.join(path);
+        let folder = self.local_path(path);
         let is_skill = ["SKILL.md", "skill.md"]
             .iter()
             .any(|file| folder.join(file).is_file());

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::agents::{LINK_AGENTS, LinkAgent, PersonalFolder};
 use crate::error::PackageError;
-use crate::project::{PackageScope, ProjectError, ScopeKind};
+use crate::paths::{lexical, relative};
+use crate::project::{PackageScope, ScopeKind, check_place};
 
 use super::PackageContext;
 
@@ -160,16 +161,13 @@ fn folder_of(context: &PackageContext, agent: &LinkAgent) -> Result<Option<PathB
             PersonalFolder::Config(path) => config_folder(context).join(path),
         },
     };
-    let Ok(real) = fs::canonicalize(&folder) else {
-        return Ok(Some(folder));
-    };
     // Many people link the whole folder.
-    if folder == *skills || fs::canonicalize(skills).is_ok_and(|skills| skills == real) {
+    let is_same = |real: PathBuf| fs::canonicalize(skills).is_ok_and(|skills| skills == real);
+    if folder == *skills || fs::canonicalize(&folder).is_ok_and(is_same) {
         return Ok(None);
     }
-    let is_inside = fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
-    if *kind == ScopeKind::Project && !is_inside {
-        return Err(ProjectError::LinkOut { path: folder }.into());
+    if *kind == ScopeKind::Project {
+        check_place(&folder, root)?;
     }
     Ok(Some(folder))
 }
@@ -225,60 +223,4 @@ fn stale_links(
         .into_iter()
         .map(|path| LinkChange::Remove { path })
         .collect())
-}
-
-/// Resolves `.` and `..` in an absolute path, without looking at links.
-fn lexical(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                whole.pop();
-            }
-            Component::CurDir => {}
-            part => whole.push(part),
-        }
-    }
-    whole
-}
-
-/// Returns the path from a folder to another path. Both are absolute.
-fn relative(folder: &Path, path: &Path) -> PathBuf {
-    let (folder, path) = (lexical(folder), lexical(path));
-    let common = folder
-        .components()
-        .zip(path.components())
-        .take_while(|(one, two)| one == two)
-        .count();
-    let mut result = PathBuf::new();
-    for _ in folder.components().skip(common) {
-        result.push("..");
-    }
-    result.extend(path.components().skip(common));
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_between_folders_are_relative() {
-        for (folder, path, expected) in [
-            (
-                "/p/.claude/skills",
-                "/p/.agents/skills/pdf",
-                "../../.agents/skills/pdf",
-            ),
-            (
-                "/p/skills",
-                "/p/.agents/skills/pdf",
-                "../.agents/skills/pdf",
-            ),
-            ("/p/a/../b", "/p/b/x", "x"),
-        ] {
-            let found = relative(Path::new(folder), Path::new(path));
-            assert_eq!(found, Path::new(expected));
-        }
-    }
 }

@@ -171,6 +171,14 @@ pub fn pack_site(
     sequence: Option<u64>,
 ) -> Result<PackedSite, PackageError> {
     let mut site = PackedSite::default();
+    if into.is_symlink() {
+        let source = io::Error::other("it is a link; name the folder that it leads to");
+        return Err(PackageError::File {
+            verb: "write",
+            path: into.to_owned(),
+            source,
+        });
+    }
     let (mut artifacts, mut listed) = (Vec::new(), Vec::new());
     let mut skills = skills.to_vec();
     skills.sort();
@@ -245,15 +253,29 @@ fn write(
         path: path.clone(),
         source,
     };
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
+    // A link may have been placed where the folders of the site are expected.
+    let mut folder = into.to_owned();
+    for part in Path::new(place).parent().into_iter().flatten() {
+        folder.push(part);
+        if folder.is_symlink() {
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
+        }
     }
-    let parent = path.parent().unwrap_or(into);
-    let mut file = tempfile::NamedTempFile::new_in(parent).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).map_err(failed)?;
-    file.persist(&path).map_err(|error| failed(error.error))?;
+    fs::create_dir_all(&folder).map_err(failed)?;
+    write_whole(&path, bytes).map_err(failed)?;
     site.files.push(place.into());
+    Ok(())
+}
+
+/// Writes a file in one step. A link in its place is replaced.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(parent)
+        // Without the name of the temporary file.
+        .map_err(|error| io::Error::from(error.kind()))?;
+    file.write_all(bytes)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable)?;
+    file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -377,7 +377,10 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
     let new_text = if plan.removes_lock && lock == LockFile::default() {
         None
     } else if is_changed {
-        Some(lock.to_text())
+        let text = lock.to_text();
+        // A name of the source must not make the lockfile unreadable: its packages would be unchecked.
+        LockFile::parse(&text)?;
+        Some(text)
     } else {
         lock_text.clone()
     };

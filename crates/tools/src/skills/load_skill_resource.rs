@@ -131,7 +131,7 @@ fn read(
     let failed = |error: ReadError| unread(context, entry, path, &error);
     if matches!(
         context.package_of(skill),
-        PackagePin::Free | PackagePin::Live(_)
+        PackagePin::Free | PackagePin::Live(_) | PackagePin::Unknown
     ) {
         let read = registry.file(&skill.id, path, offset, limit);
         return read.map_err(failed);
