@@ -257,6 +257,10 @@ pub struct ToolResult {
     /// The skill this text belongs to, if compaction must keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Box<str>>,
+    /// How a command ended, if it did not succeed: its exit code, a signal or a timeout. The call itself
+    /// succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_failure: Option<Box<str>>,
 }
 
 impl ToolResult {
@@ -269,6 +273,7 @@ impl ToolResult {
             images: Vec::new(),
             is_error: false,
             keep: None,
+            command_failure: None,
         }
     }
 

@@ -4,8 +4,9 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use std::time::Instant;
 
 use prowess::policy::{ApprovalAnswer, Decision};
-use prowess::traits::{ApprovalRequest, Approver, TextReply, TextRequest};
+use prowess::traits::{ApprovalReply, ApprovalRequest, Approver, TextReply, TextRequest};
 use prowess_diag::{review, sanitize, wording};
+use prowess_tui::text_prompt::{self, ANSWERED, LineWait, wait_for_line};
 
 use crate::output::Aside;
 
@@ -16,11 +17,16 @@ const MAX_REASON: usize = 300;
 
 /// Prompts the user. Returns `None` unless standard input and standard error are terminals.
 pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
-    ask_beside(&Aside::default(), question, choices)
+    ask_beside(&Aside::default(), question, choices, &|| false)
 }
 
-/// Prompts the user while the other writers of standard error wait.
-fn ask_beside(aside: &Aside, question: &str, choices: &str) -> Option<String> {
+/// Prompts the user while the other writers of standard error wait, until `is_answered` returns `true`.
+fn ask_beside(
+    aside: &Aside,
+    question: &str,
+    choices: &str,
+    is_answered: &dyn Fn() -> bool,
+) -> Option<String> {
     let (input, mut output) = (std::io::stdin(), std::io::stderr());
     if !input.is_terminal() || !output.is_terminal() {
         return None;
@@ -33,6 +39,10 @@ fn ask_beside(aside: &Aside, question: &str, choices: &str) -> Option<String> {
         prowess_tui::discard_input();
         write!(output, "{question} [{choices}] ").ok()?;
         output.flush().ok()?;
+        if wait_for_line(None, is_answered) == LineWait::AnsweredElsewhere {
+            write!(output, "{ANSWERED}").ok()?;
+            return None;
+        }
         let mut answer = Vec::new();
         let mut limited = Read::take(&mut input, MAX_ANSWER);
         limited.read_until(b'\n', &mut answer).ok()?;
@@ -62,8 +72,20 @@ impl Terminal {
 
 impl Approver for Terminal {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        self.reply_until(question, &|| false).answer
+    }
+
+    fn reply_until(
+        &self,
+        question: &ApprovalRequest<'_>,
+        is_answered: &dyn Fn() -> bool,
+    ) -> ApprovalReply {
+        let reply = |answer| ApprovalReply {
+            answer,
+            because: None,
+        };
         if question.is_too_long() {
-            return ApprovalAnswer::Unavailable;
+            return reply(ApprovalAnswer::Unavailable);
         }
         let who = question
             .skill
@@ -75,15 +97,24 @@ impl Approver for Terminal {
             wording::shorten(&review::line(&question.explain()), MAX_REASON)
         );
         let choices = "y = once, s = this session, N";
-        match ask_beside(&self.aside, &text, choices).as_deref() {
+        let given = ask_beside(&self.aside, &text, choices, is_answered);
+        reply(match given.as_deref() {
             Some("y" | "yes") => ApprovalAnswer::Once,
             Some("s") => ApprovalAnswer::Session,
             Some(_) => ApprovalAnswer::No,
             None => ApprovalAnswer::Unavailable,
-        }
+        })
     }
 
     fn ask_text(&self, question: &TextRequest<'_>) -> TextReply {
+        self.ask_text_until(question, &|| false)
+    }
+
+    fn ask_text_until(
+        &self,
+        question: &TextRequest<'_>,
+        is_answered: &dyn Fn() -> bool,
+    ) -> TextReply {
         let (input, mut output) = (std::io::stdin(), std::io::stderr());
         if !input.is_terminal() || !output.is_terminal() {
             return TextReply::Unavailable;
@@ -106,6 +137,6 @@ impl Approver for Terminal {
             return TextReply::Expired;
         }
         self.aside
-            .during_prompt(|| prowess_tui::text_prompt::ask_text(&question, &mut input, &mut put))
+            .during_prompt(|| text_prompt::ask_text(&question, &mut input, &mut put, is_answered))
     }
 }

@@ -468,7 +468,13 @@ impl<'a> FileReader<'a> {
                     PathFault::Characters => "contains a backslash or a NUL byte",
                 };
                 let message = format!("the path `{reference}` {why}");
-                let help = "use a path inside the project, relative to this file";
+                // Without a repository, the project is the folder of the file.
+                let help = match fault {
+                    PathFault::Escapes => {
+                        "use a path inside the project, or make a folder above the project with `git init`"
+                    }
+                    _ => "use a path inside the project, relative to this file",
+                };
                 self.report(PATH, span, message, help);
                 None
             }
@@ -550,8 +556,8 @@ impl<'a> FileReader<'a> {
         });
         let read = path.and_then(|path| Some((self.open(&path, span)?, path)));
         match read {
-            Some((text, path)) => (text.trim().into(), PromptSource::File(path.as_str().into())),
-            None => (Box::default(), PromptSource::None),
+            Some((read, path)) => (read.trim().into(), PromptSource::File(path.as_str().into())),
+            None => (Box::default(), PromptSource::Unread(text.trim().into())),
         }
     }
 

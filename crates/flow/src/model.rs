@@ -210,6 +210,8 @@ pub enum PromptSource {
     Inline,
     /// In another file of the project.
     File(Box<str>),
+    /// In a file that could not be read, as the path is written. A finding says why.
+    Unread(Box<str>),
     /// Nowhere: the agent has no instructions.
     None,
 }

@@ -10,6 +10,7 @@ use hcl_edit::structure::{BlockLabel, Body, Structure};
 use hcl_edit::template::HeredocTemplate;
 use prowess_diag::Span;
 
+use crate::scan::{AmbiguousHeredoc, ItemExtent};
 use crate::template::{self, TextForm};
 use crate::tree::{
     Attribute, BinaryOperator, Block, Expr, ExprKind, HclProblem, Item, Label, LoopParts,
@@ -17,13 +18,17 @@ use crate::tree::{
 };
 
 /// Parses one top-level item of a file.
-pub(crate) fn parse_items(text: &str, extent: Span) -> Result<Vec<Item>, HclProblem> {
-    let part = text.get(extent.range()).unwrap_or_default();
+pub(crate) fn parse_items(text: &str, extent: &ItemExtent) -> Result<Vec<Item>, HclProblem> {
+    let part = text.get(extent.span.range()).unwrap_or_default();
     let source = Source {
         text,
-        base: extent.start as usize,
+        base: extent.span.start as usize,
     };
-    match hcl_edit::parser::parse_body(&format!("{part}\n")) {
+    let mut parsed = format!("{part}\n");
+    for heredoc in &extent.ambiguous {
+        source.rename(heredoc, &mut parsed);
+    }
+    match hcl_edit::parser::parse_body(&parsed) {
         Ok(body) => Ok(source.items(&body)),
         Err(error) => Err(source.problem(part, &error)),
     }
@@ -36,6 +41,25 @@ pub(crate) struct Source<'t> {
 }
 
 impl Source<'_> {
+    /// Gives a heredoc in `part` a marker of the same length with which no line of its text begins.
+    fn rename(&self, heredoc: &AmbiguousHeredoc, part: &mut String) {
+        let (begin, end) = (heredoc.begin.range(), heredoc.end.range());
+        let lines = self.text.get(begin.end..end.start).unwrap_or_default();
+        let is_free = |marker: &String| {
+            !lines
+                .lines()
+                .any(|line| line.trim_start().starts_with(&**marker))
+        };
+        let letters = ('A'..='Z').chain('a'..='z');
+        let mut markers = letters.map(|letter| letter.to_string().repeat(begin.len()));
+        if let Some(marker) = markers.find(is_free) {
+            for place in [begin, end] {
+                let inside = place.start - self.base..place.end - self.base;
+                part.replace_range(inside, &marker);
+            }
+        }
+    }
+
     /// Converts a range of the parsed part to a span of the file.
     pub(crate) fn span(&self, range: Range<usize>) -> Span {
         Span::new(self.base + range.start, self.base + range.end)

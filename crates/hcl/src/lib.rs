@@ -41,7 +41,7 @@ pub fn parse(bytes: &[u8]) -> Tree {
     tree.problems.extend(scanned.problems);
     tree.comment = scanned.comment;
     for extent in scanned.items {
-        match grammar::parse_items(scanned.text, extent) {
+        match grammar::parse_items(scanned.text, &extent) {
             Ok(items) => tree.items.extend(items),
             Err(problem) => tree.problems.push(problem),
         }

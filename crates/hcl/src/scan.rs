@@ -16,10 +16,25 @@ const MAX_DEPTH: usize = 128;
 pub(crate) struct Scanned<'t> {
     pub(crate) text: &'t str,
     /// The items that have no fault, in source order.
-    pub(crate) items: Vec<Span>,
+    pub(crate) items: Vec<ItemExtent>,
     pub(crate) problems: Vec<HclProblem>,
     /// The first comment.
     pub(crate) comment: Option<Span>,
+}
+
+/// The extent of an item.
+pub(crate) struct ItemExtent {
+    pub(crate) span: Span,
+    pub(crate) ambiguous: Vec<AmbiguousHeredoc>,
+}
+
+/// A heredoc with a line that begins with its marker and goes on. Only a line with nothing else ends it;
+/// the parser takes any such line for the end.
+pub(crate) struct AmbiguousHeredoc {
+    /// The marker at the beginning.
+    pub(crate) begin: Span,
+    /// The marker at the end.
+    pub(crate) end: Span,
 }
 
 /// Scans a file. Fails if no part of it can be read.
@@ -43,7 +58,10 @@ pub(crate) fn scan(bytes: &[u8]) -> Result<Scanned<'_>, HclProblem> {
         let item = Scanner::new(text, start).item();
         scanned.comment = scanned.comment.or(item.comment);
         if item.problems.is_empty() {
-            scanned.items.push(Span::new(start, item.end));
+            scanned.items.push(ItemExtent {
+                span: Span::new(start, item.end),
+                ambiguous: item.ambiguous,
+            });
             at = item.end;
         } else {
             // Braces that do not match hide where the item ends.
@@ -138,8 +156,13 @@ enum Open<'t> {
     Quote { at: usize },
     /// `${` or `%{`
     Hole { at: usize },
-    /// A heredoc.
-    Heredoc { at: usize, marker: &'t str },
+    /// A heredoc. `word` is the place of its marker.
+    Heredoc {
+        at: usize,
+        word: usize,
+        marker: &'t str,
+        is_ambiguous: bool,
+    },
 }
 
 /// One item that is being scanned.
@@ -150,12 +173,14 @@ struct Scanner<'t> {
     /// The last byte of code that was not blank.
     last: u8,
     problems: Vec<HclProblem>,
+    ambiguous: Vec<AmbiguousHeredoc>,
     comment: Option<Span>,
 }
 
 /// The end of an item.
 struct ScannedItem {
     end: usize,
+    ambiguous: Vec<AmbiguousHeredoc>,
     problems: Vec<HclProblem>,
     comment: Option<Span>,
     /// `true` if all brackets match, so that `end` is known.
@@ -170,6 +195,7 @@ impl<'t> Scanner<'t> {
             open: Vec::new(),
             last: 0,
             problems: Vec::new(),
+            ambiguous: Vec::new(),
             comment: None,
         }
     }
@@ -204,6 +230,7 @@ impl<'t> Scanner<'t> {
     fn ended(self, is_closed: bool) -> ScannedItem {
         ScannedItem {
             end: self.at,
+            ambiguous: self.ambiguous,
             problems: self.problems,
             comment: self.comment,
             is_closed,
@@ -220,7 +247,7 @@ impl<'t> Scanner<'t> {
                 "this expression in a text is not closed",
             )
             .help("end it with `}`"),
-            Some(Open::Heredoc { at, marker }) => HclProblem::new(
+            Some(Open::Heredoc { at, marker, .. }) => HclProblem::new(
                 Span::new(*at, *at + 2 + marker.len()),
                 "this heredoc has no end",
             )
@@ -381,6 +408,7 @@ impl<'t> Scanner<'t> {
     fn open_heredoc(&mut self, at: usize) -> bool {
         let rest = &self.text[at + 2..];
         let rest = rest.strip_prefix('-').unwrap_or(rest);
+        let word = self.text.len() - rest.len();
         let length = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
         let marker = &rest[..length];
         if marker.is_empty() {
@@ -390,7 +418,12 @@ impl<'t> Scanner<'t> {
             .find('\n')
             .map_or(self.text.len(), |line| at + line + 1);
         self.last = b'"';
-        self.push(Open::Heredoc { at, marker })
+        self.push(Open::Heredoc {
+            at,
+            word,
+            marker,
+            is_ambiguous: false,
+        })
     }
 
     /// Scans a byte of a quoted text.
@@ -438,9 +471,26 @@ impl<'t> Scanner<'t> {
         if is_start {
             let line = self.text[self.at..].lines().next().unwrap_or_default();
             if line.trim() == marker {
+                let closed = self.open.pop();
+                if let Some(Open::Heredoc {
+                    word,
+                    is_ambiguous: true,
+                    ..
+                }) = closed
+                {
+                    let end = self.at + line.len() - line.trim_start().len();
+                    self.ambiguous.push(AmbiguousHeredoc {
+                        begin: Span::new(word, word + marker.len()),
+                        end: Span::new(end, end + marker.len()),
+                    });
+                }
                 self.at += line.len();
-                self.open.pop();
                 return true;
+            }
+            if line.trim_start().starts_with(marker)
+                && let Some(Open::Heredoc { is_ambiguous, .. }) = self.open.last_mut()
+            {
+                *is_ambiguous = true;
             }
         }
         self.hole(byte)

@@ -289,6 +289,29 @@ fn heredocs_lose_their_indent() {
             "\"quoted\" \\n stays\n",
         ),
         ("<<-T\n  a ${~ vars.name ~} b\n  T\n", "aAdab\n"),
+        // The mark may be anywhere, and any word.
+        ("<<-END_OF_IT\n      a\nEND_OF_IT\n", "a\n"),
+        ("<<-T\n  a\n  T is a word\n  T\n", "a\nT is a word\n"),
+        (
+            "<<END\nEND: not yet ${vars.name}\nENDED\nEND\n",
+            "END: not yet Ada\nENDED\n",
+        ),
+        // Lines of blanks do not count, and keep nothing.
+        ("<<-T\n    a\n  \n    b\n    T\n", "a\n\nb\n"),
+        ("<<-T\n  a\nb\n  T\n", "  a\nb\n"),
+        ("<<T\n    ${vars.name}\n  T\n", "    Ada\n"),
+        (
+            "<<-T\n  # no comment\n  // neither\n  T\n",
+            "# no comment\n// neither\n",
+        ),
+        (
+            "<<-T\n  {\n    \"a\": [1]\n  }\n  T\n",
+            "{\n  \"a\": [1]\n}\n",
+        ),
+        (
+            "<<-T\n  %{ if true }yes%{ else }no%{ endif } ${vars.name}\n  T\n",
+            "yes Ada\n",
+        ),
     ] {
         let tree = parse(format!("a = {source}").as_bytes());
         let [Item::Attribute(attribute)] = &*tree.items else {

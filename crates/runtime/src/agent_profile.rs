@@ -10,7 +10,7 @@ use prowess_agent::{
 };
 use prowess_catalog::{Scope, SkillGrant};
 use prowess_diag::{suggest, wording};
-use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, Selection, TeamKind};
+use prowess_flow::{AgentDef, AgentScope, Dialect, ModelChoice, PromptSource, Selection, TeamKind};
 use prowess_policy::CHANGING_TOOLS;
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{NewSkill, Place, Registry};
@@ -148,6 +148,16 @@ impl Engine {
         });
         profile.given = Some(definition.name.as_str().into());
         profile.prompt = (!definition.prompt.is_empty()).then(|| definition.prompt.to_string());
+        if let PromptSource::Unread(file) = &definition.prompt_source {
+            let (name, file) = (
+                wording::tick(&profile.name),
+                wording::tick(prowess_tools::answer::shown(file)),
+            );
+            let path = wording::command(["prowess", "validate", &found.path().to_string_lossy()]);
+            made.messages.push(format!(
+                "agent {name} has no instructions: {file} cannot be read; see {path}"
+            ));
+        }
         profile.notes = notes(context, found, definition);
         profile.read_only |= definition.is_read_only;
         let how = match definition.dialect {

@@ -298,6 +298,14 @@ impl DecisionLog {
         Asking::Open { id, expires_at }
     }
 
+    /// Returns `true` if a question is answered in the store, by any process. Blocks.
+    pub(crate) fn is_answered(&self, id: &str) -> bool {
+        let found = self.journal.get().map(|it| it.sessions().question(id));
+        found.is_some_and(|found| {
+            found.is_ok_and(|found| matches!(found.state, QuestionState::Answered(_)))
+        })
+    }
+
     /// Records the answer that the approver of the program gave, unless another one was first.
     /// Returns the answer that counts; `None` if it could not be stored.
     pub(crate) fn answered(&self, id: &str, answer: Answer) -> Option<QuestionAnswer> {

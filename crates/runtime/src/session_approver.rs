@@ -70,8 +70,10 @@ impl Approver for SessionApprover {
             Asking::Refused | Asking::Expired { .. } => return unavailable(),
             Asking::Open { id, .. } => id,
         };
-        let given = self.inner.reply(question);
-        if given.answer == ApprovalAnswer::Unavailable {
+        let is_answered = || self.log.is_answered(&id);
+        let given = self.inner.reply_until(question, &is_answered);
+        // The answer of another process counts below, whatever this one is.
+        if given.answer == ApprovalAnswer::Unavailable && !is_answered() {
             if self.unattended == Unattended::Wait {
                 self.log.wait_for([id]);
             }
@@ -101,13 +103,17 @@ impl Approver for SessionApprover {
             let left = u64::try_from(at.saturating_sub(now)).unwrap_or(0);
             Duration::from_nanos(left)
         });
-        let given = self.inner.ask_text(&TextRequest {
+        let is_answered = || self.log.is_answered(&id);
+        let question = TextRequest {
             remaining,
             ..*question
-        });
+        };
+        let given = self.inner.ask_text_until(&question, &is_answered);
         let at = self.clock.now();
         let is_late = given == TextReply::Expired || expires_at.is_some_and(|until| at > until);
         let (answer, because) = match given {
+            // The answer of another process counts, whatever is recorded here.
+            TextReply::Unavailable if is_answered() => (RecordedAnswer::No, None),
             TextReply::Unavailable => {
                 if self.unattended == Unattended::Wait {
                     self.log.wait_for([id]);

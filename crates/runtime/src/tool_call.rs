@@ -14,8 +14,8 @@ use prowess_render::Arguments;
 use prowess_tools::names::{AGENT_NAMES, SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
     HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, MAX_BYTES, MAX_LINES,
-    Said, SkillHandle, SkillSnapshot, ToolContext, Toolset, answer, permit_agent, rule_names,
-    run_hooks,
+    Said, SkillHandle, SkillSnapshot, ToolContext, Toolset, answer, command_failure, permit_agent,
+    rule_names, run_hooks,
 };
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
@@ -822,8 +822,10 @@ fn work(
             if matches!(&*call.name, SUBMIT | TASK_COMPLETE) {
                 submitted = Some(answer.value.clone());
             }
+            let failure = command_failure(&call.name, &answer.value);
             let result = ToolResult {
                 images: answer.images,
+                command_failure: failure.map(Into::into),
                 ..ToolResult::of(call, answer.text)
             };
             (result, answer.value)

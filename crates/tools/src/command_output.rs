@@ -6,6 +6,7 @@ use prowess_policy::Profile;
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
+use crate::names;
 use crate::result_limit;
 use crate::tool::object;
 
@@ -82,6 +83,22 @@ impl<'r> CommandOutput<'r> {
         let hint = ("hint", json!({ "type": "string" }));
         let fields: Vec<_> = fields.into_iter().chain([hint]).collect();
         object(&fields, &required)
+    }
+}
+
+/// Returns how a command ended, if it did not succeed, from the result of a tool. `None` for other tools.
+pub fn command_failure(tool: &str, value: &Value) -> Option<String> {
+    if !matches!(tool, names::BASH | names::RUN_COMMAND_LINE) {
+        return None;
+    }
+    if value["timedOut"] == true {
+        return Some("timed out".to_owned());
+    }
+    match (value["exitCode"].as_i64(), value["signal"].as_i64()) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("exit code {code}")),
+        (None, Some(signal)) => Some(format!("killed by signal {signal}")),
+        (None, None) => value.get("exitCode").map(|_| "stopped".to_owned()),
     }
 }
 

@@ -40,7 +40,7 @@ pub use agent_library::{
 };
 pub use agent_permissions::AgentPermissions;
 pub use ask_human::AskHuman;
-pub use command_output::looks_denied;
+pub use command_output::{command_failure, looks_denied};
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
     MAX_HANDLERS, Matcher, Said, hook_obstacle, run_hooks,

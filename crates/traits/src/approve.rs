@@ -21,6 +21,27 @@ pub trait Approver: Send + Sync + Debug {
         }
     }
 
+    /// Asks like [`Self::reply`], for a question that may be answered elsewhere while it is open. An
+    /// approver that waits should call `is_answered` from time to time and return as soon as it is
+    /// `true`; its reply does not count then.
+    fn reply_until(
+        &self,
+        question: &ApprovalRequest<'_>,
+        _is_answered: &dyn Fn() -> bool,
+    ) -> ApprovalReply {
+        self.reply(question)
+    }
+
+    /// Asks like [`Self::ask_text`], for a question that may be answered elsewhere while it is open: see
+    /// [`Self::reply_until`].
+    fn ask_text_until(
+        &self,
+        question: &TextRequest<'_>,
+        _is_answered: &dyn Fn() -> bool,
+    ) -> TextReply {
+        self.ask_text(question)
+    }
+
     /// Asks for a text or a choice and waits for the answer. Returns [`TextReply::Unavailable`] if no
     /// user is present, or if the approver cannot ask for texts.
     fn ask_text(&self, _question: &TextRequest<'_>) -> TextReply {

@@ -175,6 +175,8 @@ impl State {
                         shorten(&result.text, MAX_INPUT)
                     );
                     self.line(session, depth, &text);
+                } else if let Some(how) = &result.command_failure {
+                    self.line(session, depth, &format!("{} ended: {how}", result.name));
                 }
             }
             Event::Questioned(question) => {

@@ -185,6 +185,8 @@ impl State {
                 if result.is_error {
                     let first = result.text.lines().next().unwrap_or_default();
                     self.line(depth, theme::BAD, "failed", &shorten(first, 300));
+                } else if let Some(how) = &result.command_failure {
+                    self.line(depth, theme::WARNING, "ended", how);
                 } else if submitted.is_some() {
                     self.line(depth, theme::GOOD, "submitted", "a valid result");
                 }

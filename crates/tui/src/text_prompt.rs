@@ -10,15 +10,21 @@ use prowess_diag::wording;
 
 /// The number of answers that do not fit, after which the question stays open.
 const MAX_TRIES: usize = 5;
+/// The time after which the prompt looks again whether another process answered.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// What a prompt shows when another process answered.
+pub const ANSWERED: &str = "\nanswered by another process\n";
 /// The maximum length of an answer in a message, in characters.
 const MAX_SHOWN: usize = 100;
 
 /// Asks at the terminal of standard input. `input` reads from it, and `put` prints. At the end of the
-/// input, and after several answers that do not fit, the question stays open.
+/// input, after several answers that do not fit, and when `is_answered` returns `true`, the question stays
+/// open.
 pub fn ask_text(
     question: &TextRequest<'_>,
     input: &mut dyn BufRead,
     put: &mut dyn FnMut(&str),
+    is_answered: &dyn Fn() -> bool,
 ) -> TextReply {
     // Input typed before the question is not an answer.
     crate::discard_input();
@@ -29,9 +35,16 @@ pub fn ask_text(
         let left = question
             .remaining
             .map(|remaining| remaining.saturating_sub(began.elapsed()));
-        if left.is_some_and(|left| !has_input(left)) {
-            put("\n");
-            return TextReply::Expired;
+        match wait_for_line(left, is_answered) {
+            LineWait::Typed => {}
+            LineWait::Expired => {
+                put("\n");
+                return TextReply::Expired;
+            }
+            LineWait::AnsweredElsewhere => {
+                put(ANSWERED);
+                return TextReply::Unavailable;
+            }
         }
         let room = TextQuestion::MAX_ANSWER as u64 + 2;
         let mut line = Vec::new();
@@ -50,6 +63,35 @@ pub fn ask_text(
         }
     }
     TextReply::Unavailable
+}
+
+/// Why the wait for a line ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineWait {
+    /// A line was typed, or the input has ended.
+    Typed,
+    /// The time is over.
+    Expired,
+    /// Another process answered the question.
+    AnsweredElsewhere,
+}
+
+/// Waits until a line was typed at the terminal of standard input, and looks from time to time whether
+/// the question is answered.
+pub fn wait_for_line(left: Option<Duration>, is_answered: &dyn Fn() -> bool) -> LineWait {
+    let began = Instant::now();
+    loop {
+        let rest = left.map(|left| left.saturating_sub(began.elapsed()));
+        if has_input(rest.map_or(LOOK_AGAIN, |rest| rest.min(LOOK_AGAIN))) {
+            return LineWait::Typed;
+        }
+        if is_answered() {
+            return LineWait::AnsweredElsewhere;
+        }
+        if rest.is_some_and(|rest| rest <= LOOK_AGAIN) {
+            return LineWait::Expired;
+        }
+    }
 }
 
 /// Waits until a line was typed. Returns `false` after the time.
@@ -135,7 +177,7 @@ mod tests {
         };
         let (mut input, mut shown) = (typed.as_bytes(), String::new());
         let mut put = |text: &str| shown.push_str(text);
-        let reply = ask_text(&question, &mut input, &mut put);
+        let reply = ask_text(&question, &mut input, &mut put, &|| false);
         (reply, shown)
     }
 

@@ -156,7 +156,11 @@ pub(crate) fn why_lines(events: &[StampedEvent], turn: u32) -> Vec<(&'static str
                 milliseconds,
                 ..
             } => {
-                let how = if result.is_error { "failed" } else { "done" };
+                let how = match &result.command_failure {
+                    _ if result.is_error => "failed",
+                    Some(how) => how,
+                    None => "done",
+                };
                 say(
                     "tool",
                     format!("{} {how}, {}", clean(&result.name), took(*milliseconds)),
@@ -289,10 +293,10 @@ impl Page {
                 } else {
                     "finished in"
                 };
-                self.line(
-                    2,
-                    &format!("{} {how} {}", clean(&result.name), took(*milliseconds)),
-                );
+                let exit = result.command_failure.as_deref();
+                let exit = exit.map(|exit| format!(", {exit}")).unwrap_or_default();
+                let (name, time) = (clean(&result.name), took(*milliseconds));
+                self.line(2, &format!("{name} {how} {time}{exit}"));
                 self.block(4, &result.text, self.options.whole);
                 if !result.images.is_empty() {
                     self.line(4, &format!("({})", count(result.images.len(), "image")));

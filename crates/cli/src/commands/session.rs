@@ -388,6 +388,29 @@ fn remove(args: &SessionRemoveArgs, setup: &Setup, printer: &Printer) -> Result<
     Ok(Exit::Done)
 }
 
+/// Returns the error for a session whose model cannot be used any more, with a way to continue.
+fn no_model_of_session(id: &str, model: Option<&str>, failure: Failure) -> Failure {
+    let resume = format!("prowess session resume {id}");
+    let (kind, _) = model
+        .and_then(|name| name.split_once('/'))
+        .unwrap_or_default();
+    match kind {
+        // The record has the name of the file only.
+        "scripted" | "replay" => Failure::new(format!(
+            "the replies of session `{id}` came from a file, which must be named again"
+        ))
+        .hint(format!("continue with it: `{resume} --model {kind}:FILE`")),
+        "local" => failure
+            .hint(format!("name the server: `PROWESS_BASE_URL=URL {resume}`"))
+            .hint(format!(
+                "or continue with another model: `{resume} --model MODEL`"
+            )),
+        _ => failure.hint(format!(
+            "continue with another model: `{resume} --model MODEL`"
+        )),
+    }
+}
+
 /// Resumes a session and prints its result.
 pub(crate) fn resume(
     args: &SessionResumeArgs,
@@ -446,10 +469,7 @@ pub(crate) fn resume(
             Ok(chosen) => chosen,
             // The model is that of the session, which another machine or another day may not have.
             Err(failure) if args.model.model.is_none() => {
-                let hint = format!(
-                    "continue with another model: `prowess session resume {id} --model MODEL`"
-                );
-                return Err(failure.hint(hint));
+                return Err(no_model_of_session(&id, model.model.as_deref(), failure));
             }
             Err(failure) => return Err(failure),
         };

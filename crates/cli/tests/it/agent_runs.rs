@@ -1147,3 +1147,23 @@ agents:
         "{writer:?}"
     );
 }
+
+/// An agent whose file of instructions is missing runs, and says so.
+#[test]
+fn missing_instructions_are_told() {
+    let world = world();
+    team(&world);
+    std::fs::remove_file(world.path("~/.planck/teams/dev/lead.md")).unwrap();
+    let (output, _) = talk(&world, &["agent", "run", "dev", "Hi."], &[Says("Hello.")]);
+    let output = output.expect(0);
+    let said = &output.stderr;
+    assert!(
+        said.contains("has no instructions: `lead.md` cannot be read"),
+        "{said}"
+    );
+    let (_, rest) = said.split_once("see `prowess validate ").unwrap();
+    let path = rest.split('`').next().unwrap();
+    let found = world.run(&["validate", path]).expect(1);
+    let found = format!("{}{}", found.stdout, found.stderr);
+    assert!(found.contains("lead.md` does not exist"), "{found}");
+}

@@ -732,3 +732,28 @@ fn tools_of_an_agent_are_listed() {
         unknown.stderr
     );
 }
+
+/// Without a repository, the project of a crew is its folder. The finding says how to change that.
+#[test]
+fn path_out_of_a_project_without_a_repository_names_a_way() {
+    let world = World::new();
+    world.file("../plain/shared/AGENTS.md", "---\nname: a\n---\nShared.\n");
+    world.file(
+        "../plain/crew/b.skilled_crew.yaml",
+        "agents:\n  a:\n    instructionsPath: ../shared/AGENTS.md\n",
+    );
+    let validate = || {
+        let run = world.command(&["validate", "b.skilled_crew.yaml"]);
+        run.dir("../plain/crew").run()
+    };
+    let found = validate().expect(1);
+    let text = format!("{}{}", found.stdout, found.stderr);
+    assert!(text.contains("is outside the project"), "{text}");
+    assert!(text.contains("`git init`"), "{text}");
+    let git = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(world.path("../plain"))
+        .status();
+    assert!(git.unwrap().success());
+    validate().expect(0);
+}

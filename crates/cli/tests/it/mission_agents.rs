@@ -539,6 +539,23 @@ fn question_is_asked_at_the_terminal() {
     assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
 }
 
+/// Line 55 of missions §5: a question on a terminal that another process answers.
+#[test]
+fn question_at_the_terminal_is_answered_elsewhere() {
+    let question = json!({ "question": "Which colour?" });
+    let (world, model) = asking(&question, "The user answered:\ndeep blue");
+    let run = ["mission", "run", "x", "--model", &model];
+    let answer = |_: &str| {
+        let open = world.run(&["questions", "--json"]).expect(0).json();
+        let id = open["questions"][0]["id"].as_str().unwrap();
+        world.run(&["answer", id, "deep blue"]).expect(0);
+    };
+    let typed = [("Your answer:", "")];
+    let shown = crate::terminal::on_terminal_with(&world, 100, &run, &typed, answer);
+    assert!(shown.contains("answered by another process"), "{shown:?}");
+    assert!(shown.contains("task `a` is done"), "{shown:?}");
+}
+
 /// A hanging model that is asked a second time after a resume of two processes.
 #[test]
 fn second_process_cannot_resume_a_run() {
@@ -725,4 +742,33 @@ fn servers_that_no_agent_uses_are_not_started() {
         output.stderr
     );
     assert!(is_started("used") && !is_started("unused"));
+}
+
+/// Line 50 of missions §5: the routes are the values that a provider allows.
+#[test]
+fn routes_are_declared_to_the_model() {
+    let complete = json!({ "summary": "s", "route": "left" });
+    let script = [
+        calls(&[A], &[], &[("task_complete", complete)]),
+        done("left"),
+    ];
+    let server = MissionServer::new(move |request| reply(&script, request));
+    let world = mission(
+        "task \"a\" {\n objective = \"o\"\n router {\n route {\n target = tasks.left\n condition = \"l\"\n }\n route {\n target = missions.next\n condition = \"n\"\n }\n }\n}\ntask \"left\" { objective = \"l\" }",
+    );
+    world.file("models.hcl", server.model(""));
+    trust(&world);
+    world.run(&["mission", "run", "x"]).expect(0);
+    let declared = |request: &ServerRequest| {
+        let tools = request.json()["tools"].as_array().unwrap().clone();
+        let is_it = |tool: &&Value| tool["function"]["name"] == "task_complete";
+        tools.iter().find(is_it).unwrap()["function"]["parameters"].clone()
+    };
+    let requests = server.requests();
+    let router = declared(&requests[0]);
+    let routes = &router["properties"]["route"]["enum"];
+    assert_eq!(routes, &json!(["left", "missions.next", "none"]));
+    assert_eq!(router["required"], json!(["summary", "route"]));
+    let plain = declared(&requests[1]);
+    assert_eq!(plain["properties"]["route"], Value::Null);
 }

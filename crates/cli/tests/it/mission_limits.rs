@@ -535,3 +535,43 @@ fn limits_of_time_and_turns_are_refused() {
     let run = [&run[..], &["--budget", "tokens=500000"]].concat();
     world.run(&run).expect(0);
 }
+
+/// Line 58 of missions §5: a tool that runs when the mission is cancelled.
+#[test]
+fn cancel_during_a_tool_ends_every_session() {
+    let pages = MissionServer::new(|_| ServerAnswer::Hold);
+    let world = mission("task \"a\" { objective = \"a\" }");
+    let text = std::fs::read_to_string(world.path("mission.hcl")).unwrap();
+    let tools = "\"Calm.\"\n  tools = [builtins.http.get, builtins.utils.sleep]";
+    world.file("mission.hcl", text.replace("\"Calm.\"", tools));
+    trust(&world);
+    let worker = "You are agent `worker`";
+    let page = json!({ "url": pages.url("slow") });
+    for (tool, input) in [("http_get", page), ("sleep", json!({ "seconds": 60 }))] {
+        let call = json!({ "name": "worker", "task": "x" });
+        let model = script(
+            &world,
+            "a.jsonl",
+            &[
+                calls(&[worker], &[], &[(tool, input)]),
+                calls(&["You direct task `a`"], &[], &[("call_agent", call)]),
+            ],
+        );
+        let approve = ["--approve", "WebFetch(domain:127.0.0.1)"];
+        let run = ["mission", "run", "x", "--model", &model, "--json"];
+        let running = world.command(&[&run[..], &approve].concat()).start();
+        let first = running.line(|line| line.contains("\"kind\":\"started\""));
+        let first: Value = serde_json::from_str(&first).unwrap();
+        let id = first["session"].as_str().unwrap().to_owned();
+        running.line(|line| line.contains("call_started") && line.contains("\"depth\":1"));
+        if tool == "http_get" {
+            prowess_test::wait_until("a request", || pages.held() == 1);
+        }
+        world.run(&["mission", "cancel", &id]).expect(0);
+        let rest = running.close();
+        let result: Value = serde_json::from_str(rest.last().unwrap()).unwrap();
+        assert_eq!(result["outcome"], "cancelled", "{tool}");
+        assert_eq!(assert_ended(&world, &id), 2, "{tool}");
+        prowess_test::wait_until("the end of the request", || pages.held() == 0);
+    }
+}

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::mission_server::{MissionServer, reply};
 use crate::world::{Output, World};
 
 /// Returns a world with a skill in the home folder that runs in its own session.
@@ -113,8 +114,14 @@ fn unavailable_model_has_a_way_to_continue() {
     let id = wait(&world);
     let session = id.split('-').next().unwrap();
     let answered = world.run(&["answer", &id, "yes"]).expect(2);
-    let hint = format!("`prowess session resume {session} --model MODEL`");
+    // The record has the name of a script, not its path.
+    let hint = format!("`prowess session resume {session} --model scripted:FILE`");
     assert!(answered.stderr.contains(&hint), "{}", answered.stderr);
+    assert!(
+        !answered.stderr.contains("unknown provider"),
+        "{}",
+        answered.stderr
+    );
     let model = script(&world, &[says("made it", &["mkdir made"])]);
     let resumed = world.run(&["session", "resume", session, "--edits", "--model", &model]);
     assert_eq!(resumed.expect(0).stdout, "made it\n");
@@ -508,4 +515,68 @@ fn question_says_that_a_command_cannot_write() {
             .unwrap()
             .contains("cannot write")
     );
+}
+
+/// A server on this machine is known by its address only.
+#[test]
+fn session_with_a_local_model_names_its_server() {
+    let world = world();
+    let made = [
+        json!({ "unless": ["made it"], "when": ["Exit code 0"], "text": "made it" }),
+        json!({ "calls": [{ "name": "bash", "input": { "command": "mkdir made" } }] }),
+    ];
+    let server = MissionServer::new(move |request| reply(&made, request));
+    let base = server.url("v1");
+    let run = ["run", "--task", "make it", "--model", "local/tiny"];
+    let waiting = world.command(&run).env("PROWESS_BASE_URL", &base).run();
+    let id = id(&waiting.expect(6));
+    let session = id.split('-').next().unwrap();
+    let answered = world.run(&["answer", &id, "yes"]).expect(2);
+    let hint = format!("`PROWESS_BASE_URL=URL prowess session resume {session}`");
+    assert!(answered.stderr.contains(&hint), "{}", answered.stderr);
+    let resumed = world
+        .command(&["session", "resume", session, "--edits"])
+        .env("PROWESS_BASE_URL", &base)
+        .run();
+    assert_eq!(resumed.expect(0).stdout, "made it\n");
+}
+
+/// A prompt on a terminal ends when another process answers its question.
+#[test]
+fn prompt_ends_when_another_process_answers() {
+    let world = world();
+    let model = script(&world, &[makes("made"), says("made it", &["Exit code 0"])]);
+    let run = ["run", "--task", "make it", "--edits", "--model", &model];
+    let answer = |_: &str| {
+        let open = questions(&world);
+        let id = open[0]["id"].as_str().unwrap();
+        let answered = world.run(&["answer", id, "yes"]).expect(0);
+        assert!(answered.stderr.contains("the answer counts there"));
+    };
+    let typed = [("Allow it?", "")];
+    let shown = crate::terminal::on_terminal_with(&world, 100, &run, &typed, answer);
+    assert!(shown.contains("answered by another process"), "{shown}");
+    assert!(shown.contains("made it"), "{shown}");
+    assert!(world.exists("made"));
+}
+
+/// A command that failed is told from one that succeeded.
+#[test]
+fn live_lines_have_the_exit_code_of_failed_commands() {
+    let world = world();
+    let calls = json!({"calls": [
+        {"name": "bash", "input": {"command": "false"}},
+        {"name": "bash", "input": {"command": "true"}},
+    ]});
+    let model = script(&world, &[calls, says("done", &[])]);
+    let run = ["run", "--task", "x", "--model", &model];
+    let approve = ["--approve", "Bash(true)", "--approve", "Bash(false)"];
+    let output = world.run(&[&run[..], &approve].concat()).expect(0);
+    let lines = output.stderr.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with("Model")).collect();
+    let ended: Vec<&&str> = lines
+        .iter()
+        .filter(|line| line.starts_with("ended"))
+        .collect();
+    assert_eq!(ended, [&"ended     exit code 1"], "{}", output.stderr);
 }

@@ -195,13 +195,16 @@ fn instructions(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut 
         .path
         .rsplit_once('/')
         .map_or("", |(folder, _)| folder);
-    if let Some(text) = reader.text(entries, "instructions") {
+    if let Some(written) = reader.text(entries, "instructions") {
         let span = find(entries, "instructions").map_or(agent.span, |entry| entry.value.span);
         let mut included = None;
-        let text = with_includes(reader, &text, folder, span, 0, &mut included);
+        let text = with_includes(reader, &written, folder, span, 0, &mut included);
         agent.set_prompt(&text);
+        let mut lines = written.lines();
         if let Some(path) = included {
             agent.prompt_source = PromptSource::File(path);
+        } else if let Some(file) = lines.find_map(|line| line.trim().strip_prefix(INCLUDE)) {
+            agent.prompt_source = PromptSource::Unread(file.trim().into());
         }
         return;
     }

@@ -203,6 +203,7 @@ fn instructions(reader: &mut FileReader<'_>, entries: &[NodeEntry], agent: &mut 
         return;
     };
     let span = find(entries, "instructionsPath").map_or(agent.span, |entry| entry.value.span);
+    agent.prompt_source = PromptSource::Unread(path.trim().into());
     let Some(path) = reader.resolve(&path, span) else {
         return;
     };

@@ -382,7 +382,8 @@ fn prompt_path_stays_in_the_project() {
             found.len() == 1 && found[0].contains(why),
             "{path}: {found:?}"
         );
-        assert_eq!(file.agents[0].prompt_source, PromptSource::None);
+        let unread = PromptSource::Unread(path.into());
+        assert_eq!(file.agents[0].prompt_source, unread);
     }
 }
 

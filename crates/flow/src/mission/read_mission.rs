@@ -593,6 +593,19 @@ impl Reader<'_> {
         }
         let zone = zone.map(|(zone, _)| zone).filter(|zone| &**zone != "Local");
         let given = self.read_schedule_inputs(file, block, inputs);
+        let is_missing = |input: &&Field| {
+            let is_given = given.iter().any(|(name, _)| *name == input.name);
+            input.default.is_none() && input.value.is_none() && !is_given
+        };
+        // Inputs of the wrong type are reported already.
+        let are_given = block.attribute("inputs").is_some();
+        if let Some(input) = inputs.iter().find(is_missing).filter(|_| !are_given) {
+            let name = shown(&input.name);
+            let message = format!("the schedule gives no value to the input `{name}`");
+            let help = format!("add `inputs = {{ {name} = … }}`, or a default to the input");
+            let warning = with_severity(rules::VALUE, Severity::Warning);
+            self.report(file, warning, block.head(), message, help);
+        }
         let has = |name: &str| block.attribute(name);
         let kinds: Vec<&str> = ["at", "every", "cron"]
             .into_iter()

@@ -1220,6 +1220,26 @@ fn schedules_are_checked() {
     }
 }
 
+/// A start without a required input would fail.
+#[test]
+fn schedules_give_the_inputs_that_are_required() {
+    let input = |more: &str| format!("  input \"topic\" {{\n    type = \"string\"\n{more}  }}\n");
+    let schedule = |more: &str| format!("  schedule {{\n    every = \"1h\"\n{more}  }}\n{TASK}");
+    let given = "    inputs = { topic = \"x\" }\n";
+    let default = "    default = \"x\"\n";
+    for (text, count) in [
+        (input("") + &schedule(""), 1),
+        (input("") + &schedule(given), 0),
+        (input(default) + &schedule(""), 0),
+    ] {
+        let (_, reports) = mission(&text);
+        let found = lines(&reports);
+        assert_eq!(found.len(), count, "{text}: {found:?}");
+        assert!(found.iter().all(|one| one.contains("the input `topic`")));
+        assert_eq!(errors(&reports), Vec::<String>::new());
+    }
+}
+
 /// Times across both changes of the clock, in two zones, and without a cross product.
 #[test]
 fn next_starts_are_exact() {

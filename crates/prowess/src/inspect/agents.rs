@@ -59,7 +59,7 @@ pub fn agent(entry: &RosterEntry, trust: Option<&AgentTrust>, reports: &[&FileRe
         let source = match &agent.prompt_source {
             PromptSource::Inline => Some(&agent.file),
             PromptSource::File(path) => Some(path),
-            PromptSource::None => None,
+            PromptSource::Unread(_) | PromptSource::None => None,
         };
         document.insert("prompt_file".to_owned(), json!(source));
         document.insert("prompt".to_owned(), json!(agent.prompt));

@@ -13,9 +13,7 @@ use prowess_flow::mission::{
     RouteTarget, is_parallel_task, route_name,
 };
 use prowess_tools::input::object;
-use prowess_tools::{
-    Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec,
-};
+use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use serde_json::{Map, Value, json};
 
 /// Ends the task of a commander.
@@ -636,24 +634,6 @@ impl Tool for DeskTool {
         }
     }
 
-    fn spec(&self, context: &ToolContext) -> ToolSpec {
-        let mut input_schema = self.input_schema();
-        // Providers hold models to the routes. Other spellings, and no route with a failure, are accepted.
-        let routes = &self.desk.task.routes;
-        if self.name == TASK_COMPLETE && !routes.is_empty() {
-            input_schema["properties"]["route"]["enum"] = route_names(routes).into();
-            input_schema["required"] = json!(["summary", "route"]);
-        }
-        ToolSpec {
-            name: self.name.into(),
-            description: self.description(context),
-            input_schema,
-            output_schema: self.output_schema(),
-            read_only: self.is_read_only(context),
-            destructive: self.is_destructive(context),
-        }
-    }
-
     fn input_schema(&self) -> Value {
         let desk = &self.desk;
         let dataset = || {
@@ -734,7 +714,16 @@ impl Tool for DeskTool {
                 &["index", "output"],
             ),
             SUBMIT_OUTPUT => desk.output_schema(),
-            TASK_COMPLETE => completion_schema(&desk.task),
+            TASK_COMPLETE => {
+                // Providers hold models to the routes.
+                let mut schema = completion_schema(&desk.task);
+                let routes = &desk.task.routes;
+                if !routes.is_empty() {
+                    schema["properties"]["route"]["enum"] = route_names(routes).into();
+                    schema["required"] = json!(["summary", "route"]);
+                }
+                schema
+            }
             _ => object(&[], &[]),
         }
     }
@@ -744,7 +733,11 @@ impl Tool for DeskTool {
     }
 
     fn schema(&self) -> Result<Schema, prowess_tools::SchemaFault> {
-        Schema::new(&self.input_schema())
+        // Other spellings of a route, and a failure without one, are accepted.
+        Schema::new(&match self.name {
+            TASK_COMPLETE => completion_schema(&self.desk.task),
+            _ => self.input_schema(),
+        })
     }
 
     fn is_read_only(&self, _: &ToolContext) -> bool {

@@ -111,7 +111,8 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
             let first = || result.text.lines().find(|line| !line.trim().is_empty());
             let fault = result
                 .is_error
-                .then(|| shorten(&sanitize::line(first().unwrap_or("failed")), MAX_REASON));
+                .then(|| shorten(&sanitize::line(first().unwrap_or("failed")), MAX_REASON))
+                .or_else(|| result.command_failure.as_deref().map(str::to_owned));
             Some(DisplayEvent::CallEnded {
                 call: result.call.clone(),
                 fault,

@@ -271,7 +271,9 @@ impl Approver for Plain {
         // Waits while the user types a message.
         let mut input = self.input();
         let mut put = |text: &str| self.put(text);
-        self.during_question(|| crate::text_prompt::ask_text(question, &mut input.0, &mut put))
+        self.during_question(|| {
+            crate::text_prompt::ask_text(question, &mut input.0, &mut put, &|| false)
+        })
     }
 }
 
