@@ -55,6 +55,8 @@ mod new;
 mod output;
 mod overview;
 mod packages_activation;
+mod packages_everyday;
+mod packages_forks;
 mod packages_journey;
 mod policy;
 mod prompt;

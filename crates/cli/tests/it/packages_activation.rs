@@ -346,6 +346,25 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
     }
 }
 
+/// Runs a session that loads `pdf` and then runs a command. Returns its events.
+fn session(world: &World, expected: &str) -> String {
+    let lines = [
+        json!({ "calls": [{ "name": "load_skill", "input": { "name": "pdf" } }] }),
+        json!({ "calls": [{ "name": "bash", "input": { "command": "touch made" } }], "expect": ["PDF-SKILL-TEXT", expected] }),
+        json!({ "text": "Done." }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let model = format!("scripted:{}", world.file("../model.jsonl", text).display());
+    let run = world.run(&["run", "--task", "Fill it in.", "--model", &model]);
+    let listed = world.run(&["session", "list", "--json"]).expect(0).json();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let newest = sessions.first().unwrap();
+    let id = newest["id"].as_str().unwrap().to_owned();
+    let replayed = world.run(&["session", "replay", &id]).expect(0).stdout;
+    assert!(replayed.contains("touch made"), "{} {replayed}", run.stderr);
+    replayed
+}
+
 /// Line 37 of the design.
 #[test]
 fn changed_package_as_text_runs_grants_and_hooks_nothing() {
@@ -361,6 +380,8 @@ fn changed_package_as_text_runs_grants_and_hooks_nothing() {
     );
     let granted = world.run(&["exec", "pdf", "--", "echo", "hi"]).expect(0);
     assert_eq!(granted.stdout, "hi\n");
+    let hooked = session(&world, "TEXT SLOT-RAN");
+    assert!(hooked.contains("HOOKED"), "{hooked}");
     Change::Byte.make(&world.path(".agents/skills/pdf"));
     let shown = world.run(&["prompt", "--skill", "pdf"]).expect(0).stdout;
     assert!(shown.contains("PDF-SKILL-TEXT"), "{shown}");
@@ -370,18 +391,8 @@ fn changed_package_as_text_runs_grants_and_hooks_nothing() {
     );
     assert!(!shown.contains("TEXT SLOT-RAN"), "{shown}");
     world.run(&["exec", "pdf", "--", "echo", "hi"]).expect(3);
-    let lines = [
-        json!({ "calls": [{ "name": "load_skill", "input": { "name": "pdf" } }] }),
-        json!({ "calls": [{ "name": "bash", "input": { "command": "touch made" } }], "expect": ["PDF-SKILL-TEXT", "not trusted"] }),
-        json!({ "text": "Done." }),
-    ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let model = format!("scripted:{}", world.file("../model.jsonl", text).display());
-    let run = world.run(&["run", "--task", "Fill it in.", "--model", &model]);
-    let listed = world.run(&["session", "list", "--json"]).expect(0).json();
-    let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
-    let replayed = world.run(&["session", "replay", &id]).expect(0).stdout;
-    assert!(!replayed.contains("HOOKED"), "{} {replayed}", run.stderr);
+    let replayed = session(&world, "not trusted");
+    assert!(!replayed.contains("HOOKED"), "{replayed}");
     assert!(!world.exists("made"));
     // A project cannot ask for it.
     let world = World::new();

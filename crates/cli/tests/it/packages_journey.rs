@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// Runs git in a folder, without the settings of this machine.
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let output = Command::new("git")
         .args([
             "-c",
