@@ -1,6 +1,7 @@
 //! Packages in everyday use: names that are taken, links and copies for other agents, copies in a
 //! repository, pruning, power, going back, completion.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -26,6 +27,24 @@ fn add(world: &World, flags: &[&str]) {
     pack(world, &skill("version: 1.0.0\n", "Read the form."));
     let arguments = [&["add", "../pdf.skill"], flags].concat();
     world.run(&arguments).expect(0);
+}
+
+/// Adds `pdf` from a repository with one version.
+fn add_from_git(world: &World, text: &str) {
+    world.folder("mirror");
+    git(&world.path("mirror"), &["init", "-q", "."]);
+    publish(world, "1.0.0", text);
+    let source = format!("git+file://{}@^1", world.path("mirror").display());
+    world.run(&["add", &source, "pdf"]).expect(0);
+}
+
+/// Adds a version to the repository.
+fn publish(world: &World, version: &str, text: &str) {
+    world.file("mirror/pdf/SKILL.md", text);
+    let mirror = world.path("mirror");
+    git(&mirror, &["add", "-A"]);
+    git(&mirror, &["commit", "-qm", version]);
+    git(&mirror, &["tag", &format!("v{version}")]);
 }
 
 /// Line 31.
@@ -120,18 +139,18 @@ fn vendored_copies_commit_clone_and_verify_on_a_second_machine() {
 #[test]
 fn prune_keeps_what_locks_and_histories_need() {
     let world = World::new();
-    add(&world, &[]);
+    add_from_git(&world, &skill("", "Read the form."));
     let digest = |world: &World| {
         let shown = world.run(&["show", "pdf", "--json"]).expect(0).json();
         shown["digest"].as_str().unwrap().to_owned()
     };
     let first = digest(&world);
-    pack(&world, &skill("version: 1.1.0\n", "Read the whole form."));
+    publish(&world, "1.1.0", &skill("", "Read the whole form."));
     world.run(&["update"]).expect(0);
     let second = digest(&world);
     assert_ne!(first, second);
     world.run(&["store", "prune"]).expect(0);
-    fs::remove_file(world.path("../pdf.skill")).unwrap();
+    fs::rename(world.path("mirror"), world.path("gone")).unwrap();
     // Both are still there, without the source.
     world.run(&["rollback", "--offline"]).expect(0);
     assert_eq!(digest(&world), first);
@@ -171,16 +190,8 @@ fn each_kind_of_power_is_shown_when_it_grows() {
         ("command", "", skill("", "Now: !`date`")),
         ("hook", "", skill(hook, plain)),
         ("script", "", skill("", plain)),
-        (
-            "host",
-            "",
-            skill("", "See https://api.example.net/v for it."),
-        ),
-        (
-            "network-program",
-            "",
-            skill("", "```sh\ncurl -s localhost\n```"),
-        ),
+        ("host", "", skill("", plain)),
+        ("network-program", "", skill("", plain)),
         ("model", "", skill("model: opus\n", plain)),
         ("effort", "effort: low\n", skill("effort: high\n", plain)),
         ("fork", "", skill("context: fork\n", plain)),
@@ -199,12 +210,17 @@ fn each_kind_of_power_is_shown_when_it_grows() {
     ];
     for (kind, keys, text) in cases {
         let world = World::new();
-        pack(&world, &skill(keys, plain));
-        world.run(&["add", "../pdf.skill"]).expect(0);
-        if kind == "script" {
-            world.file_with_mode("../source/pdf/scripts/new.sh", "echo new\n", 0o755);
+        add_from_git(&world, &skill(keys, plain));
+        let script = match kind {
+            "script" => Some("echo new\n"),
+            "host" => Some("echo https://api.example.net/v\n"),
+            "network-program" => Some("curl -s localhost\n"),
+            _ => None,
+        };
+        if let Some(script) = script {
+            world.file_with_mode("mirror/pdf/scripts/new.sh", script, 0o755);
         }
-        pack(&world, &text);
+        publish(&world, "1.1.0", &text);
         let lock = world.read(".agents/prowess.lock");
         let asked = world.run(&["update", "--json"]).expect(3);
         assert_eq!(world.read(".agents/prowess.lock"), lock, "{kind}");
@@ -220,13 +236,22 @@ fn each_kind_of_power_is_shown_when_it_grows() {
             shown.contains("MORE") && shown.contains("\n    + "),
             "{kind}: {shown}"
         );
-        // Back: less power is not asked about.
+        if kind != "grant" {
+            continue;
+        }
         world.run(&["update", "--accept-power"]).expect(0);
+        // Less power is not asked about.
+        fs::remove_dir_all(world.path("mirror/pdf")).unwrap();
+        publish(&world, "1.2.0", &skill(keys, plain));
+        world.run(&["update"]).expect(0);
     }
     let world = World::new();
-    pack(&world, &skill("", plain));
-    world.run(&["add", "../pdf.skill"]).expect(0);
-    pack(&world, &skill("", "Read the whole form, carefully."));
+    add_from_git(&world, &skill("", plain));
+    publish(
+        &world,
+        "1.1.0",
+        &skill("", "Read the whole form, carefully."),
+    );
     let shown = world.run(&["update", "--json"]).expect(0).json();
     let change = &shown["changes"][0];
     assert_eq!(change["power"]["more"], false, "{change}");
@@ -281,6 +306,7 @@ fn links_and_copies_of_every_agent_are_only_its_own() {
             let world = World::new();
             let flags: &[&str] = if user { &["--user"] } else { &[] };
             add(&world, flags);
+            let mut seen = BTreeSet::new();
             for agent in LINK_AGENTS {
                 let folder = match (user, agent.personal) {
                     (false, _) if agent.reads_agents => continue,
@@ -288,7 +314,7 @@ fn links_and_copies_of_every_agent_are_only_its_own() {
                     (true, PersonalFolder::Home(path)) => format!("~/{path}"),
                     (true, PersonalFolder::Config(path)) => format!("~/.config/{path}"),
                 };
-                if folder == "~/.agents/skills" {
+                if folder == "~/.agents/skills" || !seen.insert(folder.clone()) {
                     continue;
                 }
                 let own = world.good(&format!("{folder}/own"));
@@ -319,13 +345,13 @@ fn links_and_copies_of_every_agent_are_only_its_own() {
 #[test]
 fn copies_for_agents_are_verified_updated_and_not_lost() {
     let world = World::new();
-    add(&world, &[]);
+    add_from_git(&world, &skill("", "Read the form."));
     world
         .run(&["link", "claude-code", "trae", "--copy"])
         .expect(0);
     let copy = ".claude/skills/pdf/SKILL.md";
     world.run(&["verify"]).expect(0);
-    pack(&world, &skill("version: 1.1.0\n", "Read the whole form."));
+    publish(&world, "1.1.0", &skill("", "Read the whole form."));
     world.run(&["update"]).expect(0);
     assert!(world.read(copy).contains("the whole form"));
     world.run(&["verify"]).expect(0);
@@ -334,7 +360,7 @@ fn copies_for_agents_are_verified_updated_and_not_lost() {
     world.file(copy, &edited);
     let found = world.run(&["verify"]).expect(1).stdout;
     assert!(found.contains(".claude/skills/pdf/SKILL.md"), "{found}");
-    pack(&world, &skill("version: 1.2.0\n", "Read all of it."));
+    publish(&world, "1.2.0", &skill("", "Read all of it."));
     world.run(&["update"]).expect(0);
     assert_eq!(world.read(copy), edited);
     assert!(
