@@ -300,7 +300,7 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
     let world = World::new();
     install(
         &world,
-        "allowed-tools: Bash(echo:*) Read\n",
+        "version: 1.4.2\nallowed-tools: Bash(echo:*) Read\n",
         "PDF-SKILL-TEXT",
     );
     let script = world.path(".agents/skills/pdf/scripts/fill.sh");
@@ -337,6 +337,10 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
         .filter(|event| event["event"] == "call_ended")
         .collect();
     let results: Vec<String> = results.iter().map(ToString::to_string).collect();
+    // The record has name, version and digest.
+    for part in ["\"version\":\"1.4.2\"", "\"name\":\"pdf\"", "sha256:"] {
+        assert!(results[0].contains(part), "{part}: {}", results[0]);
+    }
     let after = results.get(2..).unwrap_or_default();
     assert_eq!(after.len(), 5, "{replayed}");
     for result in after {
