@@ -20,7 +20,6 @@ use crate::targets;
 Examples:
   prowess link claude-code             link packages into `.claude/skills`
   prowess link claude-code --copy      copy them instead
-  prowess link claude-code --remove    remove these links
   prowess link --list                  list the agents and their folders"
 )]
 pub(crate) struct LinkArgs {

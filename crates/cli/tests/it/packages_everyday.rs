@@ -83,7 +83,7 @@ fn remove_takes_its_links_everywhere_and_nothing_else() {
         ".goose/skills/pdf",
         ".trae/skills/pdf",
     ] {
-        assert!(world.exists(&format!("{made}/SKILL.md")), "{made}");
+        assert!(world.exists(format!("{made}/SKILL.md")), "{made}");
     }
     let removed = world.run(&["remove", "pdf"]).expect(0);
     assert!(!removed.stderr.contains("error"), "{}", removed.stderr);
@@ -320,7 +320,7 @@ fn links_and_copies_of_every_agent_are_only_its_own() {
                 let own = world.good(&format!("{folder}/own"));
                 let link = [&["link", agent.name], form, flags].concat();
                 world.run(&link).expect(0);
-                let made = world.path(&format!("{folder}/pdf"));
+                let made = world.path(format!("{folder}/pdf"));
                 let facts = fs::symlink_metadata(&made);
                 let facts = facts.unwrap_or_else(|error| panic!("{}: {error}", agent.name));
                 assert_eq!(facts.is_symlink(), form.is_empty(), "{}", agent.name);

@@ -30,9 +30,12 @@ fn old_fork(world: &World) {
     world.run(&["fork", "prowess"]).expect(0);
     let lock = world.path(".agents/prowess.lock");
     let text = fs::read_to_string(&lock).unwrap();
-    let lines = text.lines().map(|line| match line.starts_with("source") {
-        true => "source = \"bundled\"\nversion = \"1.0.0\"".to_owned(),
-        false => line.to_owned(),
+    let lines = text.lines().map(|line| {
+        if line.starts_with("source") {
+            "source = \"bundled\"\nversion = \"1.0.0\""
+        } else {
+            line
+        }
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     fs::write(lock, text + "\n").unwrap();
@@ -178,7 +181,7 @@ fn conflict_keeps_the_person_s_text_and_is_said_once() {
     let told = world.run(&["update"]).expect(0);
     assert!(told.stderr.contains("the body"), "{}", told.stderr);
     assert_eq!(world.read(FORK), mine);
-    assert_eq!(world.read(&format!("{FORK}.new")), now);
+    assert_eq!(world.read(format!("{FORK}.new")), now);
     let again = world.run(&["update"]).expect(0);
     assert!(!again.stderr.contains("the body"), "{}", again.stderr);
     assert_eq!(update(&world, &[])["state"], "told");
@@ -186,7 +189,7 @@ fn conflict_keeps_the_person_s_text_and_is_said_once() {
     let merged = edit(&world, |_| {
         now.replace("## Writing and editing", "## My heading, editing")
     });
-    fs::remove_file(world.path(&format!("{FORK}.new"))).unwrap();
+    fs::remove_file(world.path(format!("{FORK}.new"))).unwrap();
     assert_eq!(update(&world, &[])["state"], "current");
     assert_eq!(update(&world, &[])["state"], "current");
     assert_eq!(world.read(FORK), merged);
@@ -227,7 +230,7 @@ fn copy_with_a_planck_version_is_upgraded_if_its_body_was_shipped() {
             assert_eq!(body(&text), body(now));
         } else {
             assert_eq!(world.read(FORK), text);
-            assert_eq!(world.read(&format!("{FORK}.new")), now);
+            assert_eq!(world.read(format!("{FORK}.new")), now);
         }
     }
     // A skill of the person's own with the same name has nothing to do with it.
