@@ -380,6 +380,9 @@ impl HintResult {
 pub struct ActiveSkill {
     /// The name.
     pub name: Box<str>,
+    /// Its version when it was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Box<str>>,
     /// The digest of its files when it was loaded.
     pub digest: Box<str>,
     /// A checksum of its text, in hexadecimal.

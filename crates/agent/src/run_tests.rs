@@ -82,6 +82,7 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
     };
     let skill = ActiveSkill {
         name: name.into(),
+        version: None,
         digest: "d".into(),
         rendering: "r".into(),
     };
@@ -1252,7 +1253,7 @@ proptest! {
                             let name: Box<str> = format!("skill{which}").into();
                             result.text = format!("instructions of {name}");
                             result.keep = Some(name.clone());
-                            loaded.push(ActiveSkill { name, digest: "d".into(), rendering: "r".into() });
+                            loaded.push(ActiveSkill { name, version: None, digest: "d".into(), rendering: "r".into() });
                         }
                         take(&mut run, event);
                     }

@@ -32,6 +32,8 @@ const MAX_NESTING: usize = 32;
 
 /// The first line of a lock.
 const HEADER: &str = "# Written by prowess. Commit it. `prowess lock` rewrites it.\n";
+/// The key of the records of forks, which this module keeps as unknown.
+const FORK_KEY: &str = "fork";
 /// Keys at the top of a lock.
 const TOP_KEYS: [&str; 2] = ["version", "package"];
 /// Keys of a package with a text, in the order in which they are written.
@@ -168,7 +170,18 @@ impl LockFile {
         }
         lock.packages = packages.into_values().collect();
         for (key, value) in theirs.extra {
-            lock.extra.entry(key).or_insert(value);
+            match (lock.extra.get_mut(&key), value) {
+                (Some(Value::Array(ours)), Value::Array(theirs)) if key == FORK_KEY => {
+                    let name = |record: &Value| record.get("name").map(ToString::to_string);
+                    let known: Vec<_> = ours.iter().map(name).collect();
+                    let new = theirs.into_iter();
+                    ours.extend(new.filter(|record| !known.contains(&name(record))));
+                }
+                (Some(_), _) => {}
+                (None, value) => {
+                    lock.extra.insert(key, value);
+                }
+            }
         }
         Ok(UnitedLock { lock, differing })
     }
@@ -209,7 +222,12 @@ impl LockFile {
     /// Returns the text of the lock. Packages are sorted by name, files by the bytes of their paths.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}version = {LOCK_VERSION}\n");
-        write_extra(&mut text, &self.extra);
+        let forks = self.fork_records();
+        let mut extra = self.extra.clone();
+        if !forks.is_empty() {
+            extra.remove(FORK_KEY);
+        }
+        write_extra(&mut text, &extra);
         let mut packages: Vec<&LockedPackage> = self.packages.iter().collect();
         packages.sort_by(|one, two| one.name.cmp(&two.name));
         for package in packages {
@@ -242,7 +260,20 @@ impl LockFile {
                 write_files(&mut text, &package.files);
             }
         }
+        // One line for each key, so that two branches with forks merge by themselves.
+        for fork in forks {
+            text.push_str("\n[[fork]]\n");
+            write_extra(&mut text, fork);
+        }
         text
+    }
+
+    /// Returns the records of forks. Empty if the key has something else.
+    pub fn fork_records(&self) -> Vec<&Table> {
+        let records = self.extra.get(FORK_KEY).and_then(Value::as_array);
+        let tables = records.map(|all| all.iter().map(Value::as_table).collect());
+        let tables: Option<Vec<&Table>> = tables.unwrap_or_default();
+        tables.unwrap_or_default()
     }
 }
 

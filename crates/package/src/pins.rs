@@ -163,7 +163,7 @@ impl PackageLocks for LockPins {
 /// Returns `true` if both paths lead to one folder.
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
-    one == other || (real(one).is_some() && real(one) == real(other))
+    one == other || real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Returns the packages of a lockfile, which is read again if it changed.

@@ -873,7 +873,7 @@ fn replace_text(
 }
 
 /// Copies a tree of the store, with ordinary permissions, synced.
-fn copy_tree(from: &Path, into: &Path, faults: &FaultPoints) -> io::Result<()> {
+pub(crate) fn copy_tree(from: &Path, into: &Path, faults: &FaultPoints) -> io::Result<()> {
     let listed = files(from).map_err(|error| io::Error::other(error.to_string()))?;
     fs::create_dir(into)?;
     let mut folders = BTreeSet::from([into.to_owned()]);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use prowess_agent::{
     AgentProfile, Effort, Ending, MessagePart, ParentSession, RunBudget, RunLimits, Started,
 };
-use prowess_catalog::Audience;
+use prowess_catalog::{Audience, LookupRefusal};
 use prowess_diag::wording;
 use prowess_policy::SkillAction;
 use prowess_render::Arguments;
-use prowess_tools::{Role, ToolContext, ToolSelection, ToolSpec, Toolset, read};
+use prowess_tools::{ActivationError, Role, ToolContext, ToolSelection, ToolSpec, Toolset, read};
 use prowess_traits::Model;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -286,11 +286,17 @@ impl Session {
         let snapshot = blocking(move || {
             let missing = "no such skill, or it cannot be read";
             let skill = context.resolve(&asked, Audience::Model);
-            let skill = skill.map_err(|_| missing.to_owned())?;
+            let skill = skill.map_err(|refusal| match refusal {
+                LookupRefusal::OtherVersion { .. } => refusal.to_string(),
+                _ => missing.to_owned(),
+            })?;
             // The file of the agent requests it, not the user.
             let permitted = context.permit_client(&loaded, &skill, SkillAction::Load, "");
             permitted.map_err(|error| error.to_string())?;
-            read(&context, &skill).map_err(|_| missing.to_owned())
+            read(&context, &skill).map_err(|error| match error {
+                ActivationError::Package { .. } => error.to_string(),
+                _ => missing.to_owned(),
+            })
         })
         .await?;
         let activated = match snapshot {

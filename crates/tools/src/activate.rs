@@ -130,6 +130,7 @@ impl Activation {
     pub fn active(&self) -> ActiveSkill {
         ActiveSkill {
             name: self.name().into(),
+            version: self.snapshot.version().map(|text| clean_line(text).into()),
             digest: self.digest().into(),
             rendering: self.rendering.clone(),
         }

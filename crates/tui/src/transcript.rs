@@ -665,6 +665,7 @@ mod tests {
         );
         let skill = ActiveSkill {
             name: "release-notes".into(),
+            version: None,
             digest: "d".into(),
             rendering: "r".into(),
         };

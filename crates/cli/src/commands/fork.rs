@@ -19,7 +19,7 @@ use crate::targets;
 Examples:
   prowess fork pdf               keep your changes
   prowess fork prowess --user    edit a bundled skill
-  prowess fork pdf --restore     write it again after you removed it"
+  prowess fork pdf --json        print JSON"
 )]
 pub(crate) struct ForkArgs {
     /// The package, or a bundled skill

@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_package::agents::{LINK_AGENTS, LinkAgent, PersonalFolder, link_agent};
-use prowess_package::operations::{LinkChange, apply_links, plan_links, plan_unlink};
+use prowess_package::operations::{LinkChange, LinkForm, apply_links, plan_links, plan_unlink};
 use serde_json::{Value, json};
 
 use crate::commands::completions;
@@ -19,7 +19,7 @@ use crate::targets;
     after_help = "\
 Examples:
   prowess link claude-code             link packages into `.claude/skills`
-  prowess link claude-code --remove    remove these links
+  prowess link claude-code --copy      copy them instead
   prowess link --list                  list the agents and their folders"
 )]
 pub(crate) struct LinkArgs {
@@ -28,7 +28,10 @@ pub(crate) struct LinkArgs {
     agents: Vec<String>,
     #[command(flatten)]
     scope: ScopeArgs,
-    /// Remove the links
+    /// Make copies instead, for file systems without links; `prowess verify` checks them
+    #[arg(long, conflicts_with_all = ["remove", "list"])]
+    copy: bool,
+    /// Remove the links and copies
     #[arg(long)]
     remove: bool,
     /// List the agents and their folders
@@ -63,7 +66,12 @@ pub(crate) fn run(
     let plan = if args.remove {
         plan_unlink(&context, &agents)
     } else {
-        plan_links(&context, &agents)
+        let form = if args.copy {
+            LinkForm::Copy
+        } else {
+            LinkForm::Link
+        };
+        plan_links(&context, &agents, form)
     };
     let plan = plan.map_err(|error| failure(&error))?;
     apply_links(&context, &plan).map_err(|error| failure(&error))?;
@@ -79,23 +87,31 @@ pub(crate) fn run(
             "{name} reads `.agents/skills` itself, and needs no links"
         ));
     }
-    let (mut made, mut removed) = (0, 0);
+    let (mut made, mut copied, mut removed) = (0, 0, 0);
     for change in &plan.changes {
         match change {
             LinkChange::Make { .. } => made += 1,
+            LinkChange::Copy { .. } => copied += 1,
             LinkChange::Remove { .. } => removed += 1,
             LinkChange::Occupied { path } => {
                 let shown = targets::display(path, environment);
                 printer.warn(&format!(
-                    "left {} alone: it is not a link of Prowess",
+                    "left {} alone: Prowess did not make it, or it was changed",
                     wording::tick(sanitize::line(&shown))
                 ));
             }
         }
     }
+    let what = if copied > 0 || args.copy {
+        match copied {
+            1 => "1 copy".to_owned(),
+            copied => format!("{} copies", wording::thousands(copied)),
+        }
+    } else {
+        wording::count(made, "link")
+    };
     printer.status(&format!(
-        "{} made, {} removed",
-        wording::count(made, "link"),
+        "{what} made, {} removed",
         wording::thousands(removed)
     ));
     Ok(Exit::Done)
@@ -104,6 +120,7 @@ pub(crate) fn run(
 fn describe(change: &LinkChange) -> Value {
     match change {
         LinkChange::Make { path, target } => json!({ "made": path, "target": target }),
+        LinkChange::Copy { path, digest } => json!({ "copied": path, "digest": digest }),
         LinkChange::Remove { path } => json!({ "removed": path }),
         LinkChange::Occupied { path } => json!({ "occupied": path }),
     }

@@ -214,7 +214,7 @@ fn package_states(catalog: &Catalog, environment: &Environment) -> HashMap<Skill
         let status = package_status(&path, &pins.pin(&path))?;
         Some((entry.skill.id.clone(), status))
     };
-    entries.filter_map(|entry| state(&entry)).collect()
+    entries.filter_map(state).collect()
 }
 
 impl Listing<'_> {

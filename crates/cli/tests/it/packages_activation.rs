@@ -300,7 +300,7 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
     let world = World::new();
     install(
         &world,
-        "allowed-tools: Bash(echo:*) Read\n",
+        "version: 1.4.2\nallowed-tools: Bash(echo:*) Read\n",
         "PDF-SKILL-TEXT",
     );
     let script = world.path(".agents/skills/pdf/scripts/fill.sh");
@@ -337,6 +337,10 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
         .filter(|event| event["event"] == "call_ended")
         .collect();
     let results: Vec<String> = results.iter().map(ToString::to_string).collect();
+    // The record has name, version and digest.
+    for part in ["\"version\":\"1.4.2\"", "\"name\":\"pdf\"", "sha256:"] {
+        assert!(results[0].contains(part), "{part}: {}", results[0]);
+    }
     let after = results.get(2..).unwrap_or_default();
     assert_eq!(after.len(), 5, "{replayed}");
     for result in after {
@@ -344,6 +348,25 @@ fn package_that_changes_during_a_session_is_refused_from_then_on() {
             assert!(!result.contains(part), "{part}: {result}");
         }
     }
+}
+
+/// Runs a session that loads `pdf` and then runs a command. Returns its events.
+fn session(world: &World, expected: &str) -> String {
+    let lines = [
+        json!({ "calls": [{ "name": "load_skill", "input": { "name": "pdf" } }] }),
+        json!({ "calls": [{ "name": "bash", "input": { "command": "touch made" } }], "expect": ["PDF-SKILL-TEXT", expected] }),
+        json!({ "text": "Done." }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let model = format!("scripted:{}", world.file("../model.jsonl", text).display());
+    let run = world.run(&["run", "--task", "Fill it in.", "--model", &model]);
+    let listed = world.run(&["session", "list", "--json"]).expect(0).json();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let newest = sessions.first().unwrap();
+    let id = newest["id"].as_str().unwrap().to_owned();
+    let replayed = world.run(&["session", "replay", &id]).expect(0).stdout;
+    assert!(replayed.contains("touch made"), "{} {replayed}", run.stderr);
+    replayed
 }
 
 /// Line 37 of the design.
@@ -361,6 +384,8 @@ fn changed_package_as_text_runs_grants_and_hooks_nothing() {
     );
     let granted = world.run(&["exec", "pdf", "--", "echo", "hi"]).expect(0);
     assert_eq!(granted.stdout, "hi\n");
+    let hooked = session(&world, "TEXT SLOT-RAN");
+    assert!(hooked.contains("HOOKED"), "{hooked}");
     Change::Byte.make(&world.path(".agents/skills/pdf"));
     let shown = world.run(&["prompt", "--skill", "pdf"]).expect(0).stdout;
     assert!(shown.contains("PDF-SKILL-TEXT"), "{shown}");
@@ -370,18 +395,8 @@ fn changed_package_as_text_runs_grants_and_hooks_nothing() {
     );
     assert!(!shown.contains("TEXT SLOT-RAN"), "{shown}");
     world.run(&["exec", "pdf", "--", "echo", "hi"]).expect(3);
-    let lines = [
-        json!({ "calls": [{ "name": "load_skill", "input": { "name": "pdf" } }] }),
-        json!({ "calls": [{ "name": "bash", "input": { "command": "touch made" } }], "expect": ["PDF-SKILL-TEXT", "not trusted"] }),
-        json!({ "text": "Done." }),
-    ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let model = format!("scripted:{}", world.file("../model.jsonl", text).display());
-    let run = world.run(&["run", "--task", "Fill it in.", "--model", &model]);
-    let listed = world.run(&["session", "list", "--json"]).expect(0).json();
-    let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
-    let replayed = world.run(&["session", "replay", &id]).expect(0).stdout;
-    assert!(!replayed.contains("HOOKED"), "{} {replayed}", run.stderr);
+    let replayed = session(&world, "not trusted");
+    assert!(!replayed.contains("HOOKED"), "{replayed}");
     assert!(!world.exists("made"));
     // A project cannot ask for it.
     let world = World::new();

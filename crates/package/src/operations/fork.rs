@@ -225,12 +225,7 @@ pub(super) fn text<'r>(record: &'r Table, key: &str) -> Option<&'r str> {
 
 /// Returns the records of forks in a lock, each with the fields of [`plan_fork`].
 pub fn forks(lock: &LockFile) -> Vec<&Table> {
-    let records = lock.extra.get("fork").and_then(Value::as_array);
-    records
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_table)
-        .collect()
+    lock.fork_records()
 }
 
 /// Returns the folder of the base of a fork, if the store still has it.

@@ -36,7 +36,7 @@ use prowess_traits::{Fetcher, SkillServers};
 pub use add::{AddRequest, SourceListing, list_source, plan_add};
 pub use diff::{PackageFileChange, diff_folders, diff_installed};
 pub use fork::{fork_base, forks, plan_fork, plan_restore};
-pub use link::{LinkChange, LinkPlan, apply_links, plan_links, plan_unlink};
+pub use link::{LinkChange, LinkForm, LinkPlan, apply_links, plan_links, plan_unlink};
 pub use outdated::{OutdatedPackage, outdated};
 pub use pack::{PackFormat, PackedSite, pack, pack_site, write_whole};
 pub use plan::{PackageChange, PackagePlan, PlanNote, apply};

@@ -16,7 +16,7 @@ use crate::source::LockedSource;
 use crate::store::{PackageStore, StagingFolder};
 use crate::tree::PackageTree;
 
-use super::link::{apply_links, plan_links, plan_sweep};
+use super::link::{LinkForm, apply_links, plan_links, plan_sweep};
 use super::{PackageContext, ScopeTexts};
 
 /// One changed package.
@@ -427,12 +427,11 @@ fn apply_agent_links(context: &PackageContext, plan: &PackagePlan) -> Result<(),
         fork.is_none_or(|fork| fork.name != change.name)
     });
     let removed: Vec<&str> = removed.map(|change| &*change.name).collect();
-    if !removed.is_empty() {
-        apply_links(context, &plan_sweep(context, &removed))?;
-    }
+    apply_links(context, &plan_sweep(context, &removed)?)?;
     let agents = wanted_agents(&plan.targets);
     if !agents.is_empty() {
-        apply_links(context, &plan_links(context, &agents)?)?;
+        let plan = plan_links(context, &agents, LinkForm::Present)?;
+        apply_links(context, &plan)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::store::TreeState;
 
 use super::add::add_fetched;
 use super::fetch::{FetchedPackage, SourceFetcher};
-use super::link::plan_links;
+use super::link::{LinkForm, plan_links};
 use super::plan::{PackagePlan, PlanNote, is_path, wanted_agents, wanted_entry};
 use super::served::select_offered;
 use super::{OperationError, PackageContext, ScopeTexts};
@@ -53,7 +53,8 @@ pub fn plan_sync(
         sync_package(context, package, &fetcher, options, &mut plan)?;
     }
     let agents = wanted_agents(&plan.targets);
-    plan.stale_links = !agents.is_empty() && !plan_links(context, &agents)?.is_empty();
+    plan.stale_links =
+        !agents.is_empty() && !plan_links(context, &agents, LinkForm::Present)?.is_empty();
     plan.staging = fetcher.into_staging();
     Ok(plan)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -17,6 +17,7 @@ use crate::store::TreeState;
 use crate::tree::locked_files;
 
 use super::fetch::same_files;
+use super::link::changed_copies;
 use super::plan::{is_path, wanted_entry};
 use super::{OperationError, PackageContext};
 
@@ -74,7 +75,7 @@ pub enum VerifyFinding {
     File {
         /// The package.
         name: String,
-        /// The file in the scope folder.
+        /// The file in the scope folder, or in a copy for another agent.
         path: PathBuf,
         /// The locked file. `None` if the lock lacks it.
         locked: Option<LockedFile>,
@@ -157,6 +158,11 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         }
     }
     report.findings.extend(verify_all(context, &meant, vendor)?);
+    for (name, copy) in changed_copies(context, &texts.lock)? {
+        if let Some(package) = meant.iter().find(|package| package.name == name) {
+            compare_files(&copy, package, &mut report.findings)?;
+        }
+    }
     report.findings.sort_by(|a, b| a.name().cmp(b.name()));
     Ok(report)
 }
@@ -238,13 +244,13 @@ fn verify_package(
                 TreeState::Whole => {}
                 TreeState::Missing => findings.push(VerifyFinding::NotStored { name }),
                 TreeState::Changed { .. } => {
-                    compare_files(context, package, findings)?;
+                    compare_files(&path, package, findings)?;
                     findings.push(VerifyFinding::StoreChanged { name });
                 }
             }
         }
         Some(EntryState::Copy { digest: copied }) if copied == *digest => {}
-        Some(EntryState::Copy { .. }) => compare_files(context, package, findings)?,
+        Some(EntryState::Copy { .. }) => compare_files(&path, package, findings)?,
         Some(EntryState::Absent) => findings.push(VerifyFinding::NotInstalled { name }),
         Some(EntryState::Path { .. }) | None => {
             findings.push(VerifyFinding::Foreign { name, path });
@@ -277,12 +283,11 @@ pub(super) fn found_entry(context: &PackageContext, package: &LockedPackage) -> 
 
 /// Lists the files that differ from the lock.
 fn compare_files(
-    context: &PackageContext,
+    path: &Path,
     package: &LockedPackage,
     findings: &mut Vec<VerifyFinding>,
 ) -> Result<(), PackageError> {
-    let path = context.scope.skills.join(&package.name);
-    let found = locked_files(&path)?;
+    let found = locked_files(path)?;
     if same_files(&package.files, &found) {
         return Ok(());
     }

@@ -10,10 +10,10 @@ use prowess_http::WebFetcher;
 use prowess_package::agents::LINK_AGENTS;
 use prowess_package::git::GitError;
 use prowess_package::operations::{
-    AddRequest, LinkChange, OperationError, PackageContext, PlanNote, RollbackTarget, SyncOptions,
-    UpdateOptions, VerifyFinding, apply, apply_links, diff_installed, fork_base, list_source,
-    outdated, plan_add, plan_fork, plan_links, plan_lock, plan_remove, plan_rollback, plan_sync,
-    plan_unlink, plan_update, prune, verify,
+    AddRequest, LinkChange, LinkForm, OperationError, PackageContext, PlanNote, RollbackTarget,
+    SyncOptions, UpdateOptions, VerifyFinding, apply, apply_links, diff_installed, fork_base,
+    list_source, outdated, plan_add, plan_fork, plan_links, plan_lock, plan_remove, plan_rollback,
+    plan_sync, plan_unlink, plan_update, prune, verify,
 };
 use prowess_package::project::ProjectError;
 use prowess_package::resolve::{AcceptedChanges, ResolveError};
@@ -438,7 +438,11 @@ fn remove_takes_its_links_everywhere_and_nothing_else() {
     std::os::unix::fs::symlink("/etc", claude.join("other")).unwrap();
     let roo = prowess_package::agents::link_agent("roo").unwrap();
     let context = shop.context();
-    apply_links(&context, &plan_links(&context, &[roo]).unwrap()).unwrap();
+    apply_links(
+        &context,
+        &plan_links(&context, &[roo], LinkForm::Link).unwrap(),
+    )
+    .unwrap();
     assert!(shop.project().join(".roo/skills/pdf").exists());
     shop.run(|context| plan_remove(context, &["pdf"])).unwrap();
     for gone in [
@@ -709,7 +713,7 @@ fn links_of_every_agent_are_only_its_own() {
     let context = shop.context();
     for agent in LINK_AGENTS {
         let folder = shop.project().join(agent.project);
-        let plan = plan_links(&context, &[agent]).unwrap();
+        let plan = plan_links(&context, &[agent], LinkForm::Link).unwrap();
         if agent.reads_agents {
             assert_eq!(plan.needless, [agent.name]);
             continue;
@@ -719,13 +723,17 @@ fn links_of_every_agent_are_only_its_own() {
         std::os::unix::fs::symlink("/etc", folder.join("foreign")).unwrap();
         apply_links(&context, &plan).unwrap();
         assert!(folder.join("pdf/SKILL.md").exists(), "{}", agent.name);
-        assert!(plan_links(&context, &[agent]).unwrap().is_empty());
+        assert!(
+            plan_links(&context, &[agent], LinkForm::Link)
+                .unwrap()
+                .is_empty()
+        );
         apply_links(&context, &plan_unlink(&context, &[agent]).unwrap()).unwrap();
         assert!(fs::symlink_metadata(folder.join("pdf")).is_err());
         assert!(folder.join("own").is_dir() && folder.join("foreign").is_dir());
         // Something with the name of the package.
         fs::create_dir(folder.join("pdf")).unwrap();
-        let plan = plan_links(&context, &[agent]).unwrap();
+        let plan = plan_links(&context, &[agent], LinkForm::Link).unwrap();
         assert_eq!(
             plan.changes,
             [LinkChange::Occupied {
@@ -740,7 +748,7 @@ fn links_of_every_agent_are_only_its_own() {
     let claude = prowess_package::agents::link_agent("claude-code").unwrap();
     fs::create_dir_all(shop.project().join(".claude")).unwrap();
     std::os::unix::fs::symlink("../.agents/skills", shop.project().join(".claude/skills")).unwrap();
-    let plan = plan_links(&context, &[claude]).unwrap();
+    let plan = plan_links(&context, &[claude], LinkForm::Link).unwrap();
     assert_eq!(plan.needless, ["claude-code"]);
     apply_links(&context, &plan_unlink(&context, &[claude]).unwrap()).unwrap();
     assert!(shop.skill("pdf").join("SKILL.md").exists());

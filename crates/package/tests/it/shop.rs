@@ -138,7 +138,7 @@ impl Shop {
         let context = self.context();
         let mut locks = vec![self.lock()];
         for entry in history(&context).unwrap() {
-            locks.push(LockFile::parse(&entry.lock).unwrap());
+            locks.push(entry.parsed().unwrap());
         }
         let packages = locks.into_iter().flat_map(|lock| lock.packages);
         let keep = packages.filter_map(|package| package.digest).collect();
