@@ -269,6 +269,18 @@ impl PackageSource {
         }
     }
 
+    /// Returns the same source with a folder of the repository, as for `--path`.
+    pub fn with_path(mut self, path: &str) -> Result<Self, SourceError> {
+        let path = address::skill_path(path)?;
+        match &mut self {
+            Self::Git(git) if git.path.is_none() => {
+                git.path = Some(path).filter(|path| !path.is_empty());
+                Ok(self)
+            }
+            _ => Err(SourceError::NoPath),
+        }
+    }
+
     /// Returns the texts that a pattern of `sources` is compared with.
     fn subject(&self) -> String {
         match self {
@@ -959,6 +971,11 @@ pub enum SourceError {
     /// A version or ref of a source that has none.
     #[error("this kind of source has no versions, tags, branches or commits")]
     NoRefs,
+    /// A folder of a source that has none, or that names one already.
+    #[error(
+        "`--path` is for git repositories, and only if the source does not name a folder already"
+    )]
+    NoPath,
     /// The text is no source.
     #[error("`{text}` is not a source")]
     NotASource {
@@ -1010,6 +1027,7 @@ impl SourceError {
             | Self::ParentPath { .. }
             | Self::Address { .. }
             | Self::Name { .. }
+            | Self::NoPath
             | Self::NoRefs => return None,
         };
         Some(hint.to_owned())

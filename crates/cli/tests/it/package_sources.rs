@@ -267,9 +267,8 @@ fn project_cannot_start_a_server_for_packages() {
             .collect();
         Some(format!("sha256:{digits}"))
     });
-    if let Some(digest) = digest {
-        world.run(&["mcp", "trust", "--digest", &digest]);
-    }
+    let digest = digest.unwrap();
+    world.run(&["mcp", "trust", "--digest", &digest]).expect(0);
     for arguments in [
         &["sync"][..],
         &["update"],
@@ -657,6 +656,49 @@ fn credentials_are_neither_stored_nor_printed() {
     assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
     fs::remove_file(world.path("~/.gitconfig")).unwrap();
     assert_no_text(&world, &[&world.path(""), &world.path("~")], "s3cret");
+}
+
+/// Flags name the ref and the folder of any git source, also of one with a user name.
+#[test]
+fn flags_name_the_ref_and_the_folder() {
+    let world = World::new();
+    let folder = repository(&world, "../repo");
+    git(&folder, &["tag", "v1.0.0"]);
+    let source = format!("git+file://{}", folder.display());
+    let arguments = ["add", &source, "--tag", "v1.0.0", "--path", "pdf"];
+    world.run(&arguments).expect(0);
+    let manifest = fs::read_to_string(world.path(".agents/prowess.toml")).unwrap();
+    assert!(
+        manifest.contains("path = \"pdf\", tag = \"v1.0.0\""),
+        "{manifest}"
+    );
+    for (arguments, expected) in [
+        (
+            &["ssh://git@host.example/x", "--tag", "v1", "--offline"][..],
+            "must be fetched, but `--offline` is set",
+        ),
+        (
+            &["https://host.example/x", "--branch", "main", "--offline"],
+            "must be fetched, but `--offline` is set",
+        ),
+        (
+            &["owner/repo@v1", "--tag", "v2"],
+            "more than one version or ref",
+        ),
+        (&["./dir", "--tag", "v2"], "has no versions"),
+        (&["owner/repo", "--tag=-x"], "invalid ref"),
+        (&["owner/repo", "--branch", "a..b"], "invalid ref"),
+        (&["owner/repo", "--rev", "a b"], "invalid ref"),
+        (&["owner/repo", "--path", "../x"], "`..`"),
+        (&["x.skill", "--path", "y"], "`--path` is for git"),
+    ] {
+        let refused = world.run(&[&["add"], arguments].concat()).expect(2);
+        assert!(
+            refused.stderr.contains(expected),
+            "{arguments:?}: {}",
+            refused.stderr
+        );
+    }
 }
 
 /// packages.md line 55: a proxy that counts sees requests to the named host only.

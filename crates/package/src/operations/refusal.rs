@@ -30,6 +30,14 @@ pub enum OperationError {
         /// The source of the other package.
         source_text: String,
     },
+    /// Several skills would have one name.
+    #[error("several skills would be called `{name}`: {}", shown_places(places))]
+    SameName {
+        /// The name.
+        name: String,
+        /// Their places in the source.
+        places: Vec<String>,
+    },
     /// The source has several skills, and none was named.
     #[error("the source has {} skills; name those to add", names.len())]
     ChooseSkill {
@@ -146,6 +154,12 @@ pub enum OperationError {
     },
 }
 
+fn shown_places(places: &[String]) -> String {
+    let shown = places.iter().take(5).map(prowess_diag::wording::tick);
+    let more = if places.len() > 5 { " and others" } else { "" };
+    format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
+}
+
 fn changed_file(locked: Option<&str>, found: Option<&str>) -> String {
     match (locked, found) {
         (Some(locked), Some(found)) => format!("it was {locked}, and is {found} now"),
@@ -171,6 +185,10 @@ impl OperationError {
                 format!(
                     "update it with `prowess update {name}`, or choose another name with `--as`"
                 )
+            }
+            Self::SameName { places, .. } => {
+                let place = places.first().map_or("PATH", String::as_str);
+                format!("add them one by one: `prowess add SOURCE {place} --as NAME`")
             }
             Self::ChooseSkill { names } => {
                 let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
