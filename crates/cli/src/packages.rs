@@ -604,6 +604,8 @@ pub(crate) fn plan_document(
                     "commit": package.commit,
                     "digest": package.digest,
                     "source": package.source.to_string(),
+                    "path": package.path,
+                    "signer": package.signer,
                 })
             })
         };

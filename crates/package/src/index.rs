@@ -2,6 +2,7 @@
 //! `OpenCode`, which has the form of 0.1.0 in a folder of its own.
 
 use std::path::Path;
+use std::time::Instant;
 
 use prowess_traits::{FetchLimits, Fetched, Fetcher, WebRequest};
 use serde_json::Value;
@@ -294,6 +295,8 @@ impl IndexReader<'_> {
                 let into = staging.join("index-tree");
                 let mut builder = TreeBuilder::create(into, TreeLimits::default())?;
                 let base = parse(base, &index.url)?;
+                // One deadline for all files.
+                let start = Instant::now();
                 for path in paths {
                     let url = base.join(&escaped(path)).map_err(|_| IndexError::Invalid {
                         url: index.url.clone(),
@@ -301,7 +304,9 @@ impl IndexReader<'_> {
                     })?;
                     self.check_origin(index, &url)?;
                     let left = usize::try_from(builder.bytes_left()).unwrap_or(usize::MAX);
-                    let body = self.get(&url, left.min(MAX_BODY), BODY_DEADLINE)?.body;
+                    let spent = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let deadline = BODY_DEADLINE.saturating_sub(spent);
+                    let body = self.get(&url, left.min(MAX_BODY), deadline)?.body;
                     add(&mut builder, path, &body)?;
                 }
                 Ok(IndexArtifact::Tree(builder.finish()?))

@@ -271,8 +271,7 @@ impl ResolveError {
             }
             Self::Downgrade { .. } => "accept it with `--allow-downgrade`".to_owned(),
             Self::Rewritten { .. } => {
-                "look at it with `prowess diff NAME`, and answer the question of `prowess update`"
-                    .to_owned()
+                "ask the author; accept it with `--accept-rewritten`".to_owned()
             }
             Self::TooYoung { .. } => {
                 "wait, or change `minimum-age` in `[install]` of your own configuration".to_owned()

@@ -207,9 +207,10 @@ pub fn check_listed_files(
     signature: &[u8],
     files: &[LockedFile],
 ) -> Result<bool, SignatureError> {
-    let Some(listed) = listed_files(signature) else {
+    let Some((listed, left_out)) = listed_files(signature) else {
         return Ok(false);
     };
+    let is_ignored = |path: &str| is_ignored(path, &left_out);
     let fault = |path: &str, difference| SignatureError::OtherFiles {
         package: package.to_owned(),
         path: path.to_owned(),
@@ -236,14 +237,23 @@ pub fn check_listed_files(
     Ok(true)
 }
 
-/// Returns `true` for files that signatures leave out, because they are git's own.
-fn is_ignored(path: &str) -> bool {
+/// Returns `true` for files that the signature leaves out: git's own, and those that it names.
+fn is_ignored(path: &str, left_out: &[String]) -> bool {
+    let is_left_out = |entry: &String| {
+        let below = path.strip_prefix(entry.as_str());
+        // The signer may have written whole paths.
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || entry.ends_with(&format!("/{path}"))
+    };
+    if left_out.iter().any(is_left_out) {
+        return true;
+    }
     let is_git = |part: &str| matches!(part, ".git" | ".gitignore" | ".gitattributes" | ".github");
     path.split('/').any(is_git)
 }
 
 /// Reads the list: a Sigstore bundle with an in-toto statement that names every file.
-fn listed_files(signature: &[u8]) -> Option<BTreeMap<String, String>> {
+fn listed_files(signature: &[u8]) -> Option<(BTreeMap<String, String>, Vec<String>)> {
     let bundle: Value = serde_json::from_slice(signature).ok()?;
     let payload = bundle["dsseEnvelope"]["payload"].as_str()?;
     let payload = STANDARD
@@ -256,6 +266,9 @@ fn listed_files(signature: &[u8]) -> Option<BTreeMap<String, String>> {
     if method.is_some_and(|method| method != "files") {
         return None;
     }
+    let left_out = predicate["serialization"]["ignore_paths"].as_array();
+    let left_out = left_out.into_iter().flatten().filter_map(Value::as_str);
+    let left_out = left_out.map(|path| path.trim_end_matches('/').to_owned());
     let mut listed = BTreeMap::new();
     for resource in predicate["resources"].as_array()? {
         let name = resource["name"].as_str()?;
@@ -266,7 +279,7 @@ fn listed_files(signature: &[u8]) -> Option<BTreeMap<String, String>> {
         let name = name.strip_prefix("./").unwrap_or(name);
         listed.insert(name.to_owned(), digest.to_ascii_lowercase());
     }
-    Some(listed)
+    Some((listed, left_out.filter(|path| !path.is_empty()).collect()))
 }
 
 #[cfg(test)]
@@ -350,7 +363,10 @@ mod tests {
             let statement = json!({
                 "_type": "https://in-toto.io/Statement/v1",
                 "predicateType": "https://model_signing/signature/v1.0",
-                "predicate": { "serialization": { "method": "files" }, "resources": resources },
+                "predicate": {
+                    "serialization": { "method": "files", "ignore_paths": ["notes", "/build/pdf/draft.md"] },
+                    "resources": resources,
+                },
             });
             let payload = STANDARD.encode(statement.to_string());
             json!({ "dsseEnvelope": { "payload": payload } }).to_string()
@@ -361,6 +377,9 @@ mod tests {
         let mut files = signed.to_vec();
         files.push(file(LISTING_FILE, &signature));
         assert_eq!(check(&files), Ok(true));
+        files.extend(["notes/a.md", "draft.md", ".gitignore"].map(|path| file(path, "x")));
+        assert_eq!(check(&files), Ok(true));
+        files.truncate(3);
         let difference = |files: &[LockedFile]| match check(files) {
             Err(SignatureError::OtherFiles {
                 path, difference, ..

@@ -300,6 +300,18 @@ impl PackageSource {
         }
     }
 
+    /// Returns the same source with a folder of the repository, as for `--path`.
+    pub fn with_path(mut self, path: &str) -> Result<Self, SourceError> {
+        let path = address::skill_path(path)?;
+        match &mut self {
+            Self::Git(git) if git.path.is_none() => {
+                git.path = Some(path).filter(|path| !path.is_empty());
+                Ok(self)
+            }
+            _ => Err(SourceError::NoPath),
+        }
+    }
+
     /// Returns the texts that a pattern of `sources` is compared with.
     fn subject(&self) -> String {
         match self {
@@ -342,12 +354,28 @@ pub fn check_locked_allowed(
     check_subject(&source.subject(path), patterns, shorthand)
 }
 
-/// Returns `true` if one of the patterns names the source. Patterns are complete addresses.
+/// Returns `true` if one of the patterns names the source, by whatever transport and spelling: a demand
+/// for a signature must not be avoided with `ssh://` or capital letters. Patterns are complete addresses.
 pub(crate) fn is_named(source: &LockedSource, path: Option<&str>, patterns: &[String]) -> bool {
-    let subject = source.subject(path);
+    let subject = bare_address(&source.subject(path));
     patterns
         .iter()
-        .any(|pattern| matches_pattern(pattern, &subject, DEFAULT_SHORTHAND))
+        .any(|pattern| matches_parts(&bare_address(pattern), &subject))
+}
+
+/// Returns an address without transport and user, in lower case.
+fn bare_address(text: &str) -> String {
+    let text = text.to_lowercase();
+    let text = text.strip_prefix("git+").unwrap_or(&text);
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    if !matches!(scheme, "https" | "http" | "ssh") {
+        return text.to_owned();
+    }
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("//{host}{path}")
 }
 
 /// Returns a local path as a pattern names it.
@@ -386,6 +414,11 @@ fn matches_pattern(pattern: &str, subject: &str, shorthand: &str) -> bool {
     let pattern = complete_pattern(pattern, shorthand);
     // As it is typed: `git+https://…`.
     let pattern = pattern.strip_prefix("git+").unwrap_or(&pattern);
+    matches_parts(pattern, subject)
+}
+
+/// Compares a pattern with a text, part by part.
+fn matches_parts(pattern: &str, subject: &str) -> bool {
     let clean = |text: &str| text.strip_suffix(".git").unwrap_or(text).to_owned();
     let (pattern, subject) = (clean(pattern), clean(subject));
     let mut wanted = pattern.split('/').peekable();
@@ -991,6 +1024,11 @@ pub enum SourceError {
     /// A version or ref of a source that has none.
     #[error("this kind of source has no versions, tags, branches or commits")]
     NoRefs,
+    /// A folder of a source that has none, or that names one already.
+    #[error(
+        "`--path` is for git repositories, and only if the source does not name a folder already"
+    )]
+    NoPath,
     /// The text is no source.
     #[error("`{text}` is not a source")]
     NotASource {
@@ -1042,6 +1080,7 @@ impl SourceError {
             | Self::ParentPath { .. }
             | Self::Address { .. }
             | Self::Name { .. }
+            | Self::NoPath
             | Self::NoRefs => return None,
         };
         Some(hint.to_owned())
@@ -1500,6 +1539,48 @@ mod tests {
             let error = check(text).unwrap_err();
             assert!(matches!(error, SourceError::NotAllowed { .. }), "{text}");
             assert_eq!(error.exit(), PackageExit::Refused);
+        }
+    }
+
+    #[test]
+    fn signers_are_found_by_any_transport_and_spelling() {
+        let patterns = [
+            "https://github.com/acme/*",
+            "ssh://git@Git.example.com/ops/one",
+            "git+file:///srv/mirror",
+            "mcp:issues/*",
+            "corp:acme/*",
+            "./*",
+        ]
+        .map(str::to_owned);
+        let check = |text: &str| {
+            let source = typed(text).unwrap();
+            is_named(&source.locked().unwrap(), source.locked_path(), &patterns)
+        };
+        for text in [
+            "acme/skills",
+            "Acme/Skills",
+            "git@github.com:acme/skills.git",
+            "ssh://other@github.com/ACME/skills",
+            "https://github.com/acme/skills/archive/v1.zip",
+            "git+https://git.example.com/ops/one.git",
+            "git+file:///srv/mirror",
+            "mcp:issues/skill://a/b",
+            "corp:acme/forms",
+            "forms.skill",
+        ] {
+            assert!(check(text), "{text}");
+        }
+        for text in [
+            "acmes/skills",
+            "https://github.com.evil.example/acme/x.git",
+            "git+https://evil.example/github.com/acme/x",
+            "git+https://git.example.com/ops/two",
+            "git+file:///srv/other",
+            "mcp:other/skill://a/b",
+            "corp:other/forms",
+        ] {
+            assert!(!check(text), "{text}");
         }
     }
 

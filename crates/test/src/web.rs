@@ -20,7 +20,7 @@ pub struct WebServer {
 impl WebServer {
     /// Serves a folder. Requests below `/git/` go to `git http-backend`; `/moved/` redirects to another
     /// host, `/private/` asks for credentials, `/token/` serves the folder `token` to those who send
-    /// `Authorization: Bearer s3cret-token`, and `/to/PORT/PATH` redirects to that port of this machine.
+    /// `Authorization: Bearer s3cret-token`, `/endless/` never ends, and `/to/PORT/PATH` redirects to that port of this machine.
     pub fn start(folder: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -73,6 +73,13 @@ fn answer(mut stream: TcpStream, folder: &Path, seen: &Mutex<Vec<String>>) -> Op
     let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    if path.starts_with("/endless/") {
+        let head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
+        stream.write_all(head).ok()?;
+        // Until the client has enough.
+        while stream.write_all(&[b' '; 64 * 1024]).is_ok() {}
+        return None;
+    }
     let reply = if path.starts_with("/moved/") {
         b"HTTP/1.1 301 Moved\r\nlocation: https://elsewhere.example/new/info/refs?service=git-upload-pack\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec()
     } else if let Some(place) = path.strip_prefix("/to/") {

@@ -7,7 +7,7 @@ use prowess_package::operations::{
     AddRequest, PackageContext, PackagePlan, apply, list_source, plan_add,
 };
 use prowess_package::project::ScopeKind;
-use prowess_package::source::{PackageSource, SourceOrigin};
+use prowess_package::source::{PackageSource, SourceOrigin, WantedRef};
 use prowess_trust::TrustKind;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::{permissions, targets, usage_store};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Install skills from git, archives, indexes or folders\n\nShows what each skill may do, and installs it without trust: nothing of it runs before you trust it. The exact files are pinned in `prowess.lock`, and checked whenever the skill is used.\n\nA source is `owner/repo`, an address of a git repository, an archive, a site with an index of skills, or a folder; `@` and a version, range, tag, branch or commit may follow, as in `prowess add acme/skills@^1.4 pdf`.",
+    about = "Install skills from git, archives, sites, MCP servers, registries or folders\n\nShows what each skill may do, and installs it without trust: nothing of it runs before you trust it. The exact files are pinned in `prowess.lock`, and checked whenever the skill is used.\n\nA source is `owner/repo`, an address of a git repository, an archive, a site with an index of skills, `mcp:SERVER/URI` for a skill of an MCP server of yours, `REGISTRY:NAME` for a package of a registry of yours, or a folder; `@` and a version, range, tag, branch or commit may follow, as in `prowess add acme/skills@^1.4 pdf`.",
     after_help = "\
 Examples:
   prowess add ./skills/pdf-tools    a folder of your own, not pinned
@@ -43,6 +43,9 @@ pub(crate) struct AddArgs {
     /// Take this commit
     #[arg(long, value_name = "COMMIT")]
     rev: Option<String>,
+    /// Take the skill in this folder of the repository
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
     /// Install it under this name
     #[arg(long = "as", value_name = "NAME")]
     rename: Option<String>,
@@ -158,33 +161,25 @@ impl AddArgs {
     ) -> Result<AddRequest, Failure> {
         let texts = context.texts().map_err(|error| failure(&error))?;
         let shorthand = texts.settings.shorthand();
-        let typed = match (&self.tag, &self.branch, &self.rev) {
+        let wanted = match (&self.tag, &self.branch, &self.rev) {
+            (Some(tag), ..) => Some(WantedRef::tag(tag)),
+            (_, Some(branch), _) => Some(WantedRef::branch(branch)),
+            (_, _, Some(rev)) => Some(WantedRef::parse(rev)),
             (None, None, None) => None,
-            _ if self.source.contains('@') && !self.source.starts_with("git@") => {
-                let message =
-                    "a version after `@` and `--tag`, `--branch` or `--rev` exclude each other";
-                return Err(Failure::new(message));
-            }
-            refs => Some(refs),
         };
         let source = PackageSource::parse(&self.source, shorthand, SourceOrigin::Typed);
         let source = source.map_err(|error| failure(&error.into()))?;
         let scope = &context.scope;
         let root = (scope.kind == ScopeKind::Project).then_some(scope.root.as_path());
         let mut source = source.typed_in(&environment.current, root);
-        if let Some((tag, branch, rev)) = typed {
-            let wanted = match (tag, branch, rev) {
-                (Some(tag), ..) => prowess_package::WantedRef::tag(tag),
-                (_, Some(branch), _) => prowess_package::WantedRef::branch(branch),
-                (_, _, Some(rev)) => prowess_package::WantedRef::parse(rev),
-                _ => return Err(Failure::new("no tag, branch or commit is named")),
-            };
-            let wanted = wanted.map_err(|error| failure(&error.into()))?;
-            let PackageSource::Git(git) = &mut source else {
-                let message = "`--tag`, `--branch` and `--rev` are for git repositories";
-                return Err(Failure::new(message));
-            };
-            git.wanted = wanted;
+        if let Some(wanted) = wanted {
+            let named = wanted.and_then(|wanted| source.with_wanted(wanted));
+            source = named.map_err(|error| failure(&error.into()))?;
+        }
+        if let Some(path) = &self.path {
+            source = source
+                .with_path(path)
+                .map_err(|error| failure(&error.into()))?;
         }
         Ok(AddRequest {
             source,

@@ -96,6 +96,10 @@ fn about(finding: &VerifyFinding) -> (&'static str, String) {
                 difference.as_str()
             ),
         ),
+        VerifyFinding::Unsigned { .. } => (
+            "package-unsigned",
+            format!("{name} needs a signature, and none was checked on this machine"),
+        ),
         VerifyFinding::StoreChanged { .. } => (
             "store-changed",
             format!("the files of {name} in the store changed"),

@@ -1,13 +1,12 @@
-//! Sources of packages through the binary: MCP servers, registries, signed tags, ssh, and sources that
-//! are refused. Servers, git and ssh are real.
+//! Sources of packages through the binary: MCP servers, registries, signed tags, and sources that are
+//! refused. Servers, keys and git are real.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use prowess_package::LockFile;
 use prowess_package::served::served_files;
@@ -267,9 +266,8 @@ fn project_cannot_start_a_server_for_packages() {
             .collect();
         Some(format!("sha256:{digits}"))
     });
-    if let Some(digest) = digest {
-        world.run(&["mcp", "trust", "--digest", &digest]);
-    }
+    let digest = digest.unwrap();
+    world.run(&["mcp", "trust", "--digest", &digest]).expect(0);
     for arguments in [
         &["sync"][..],
         &["update"],
@@ -659,6 +657,49 @@ fn credentials_are_neither_stored_nor_printed() {
     assert_no_text(&world, &[&world.path(""), &world.path("~")], "s3cret");
 }
 
+/// Flags name the ref and the folder of any git source, also of one with a user name.
+#[test]
+fn flags_name_the_ref_and_the_folder() {
+    let world = World::new();
+    let folder = repository(&world, "../repo");
+    git(&folder, &["tag", "v1.0.0"]);
+    let source = format!("git+file://{}", folder.display());
+    let arguments = ["add", &source, "--tag", "v1.0.0", "--path", "pdf"];
+    world.run(&arguments).expect(0);
+    let manifest = fs::read_to_string(world.path(".agents/prowess.toml")).unwrap();
+    assert!(
+        manifest.contains("path = \"pdf\", tag = \"v1.0.0\""),
+        "{manifest}"
+    );
+    for (arguments, expected) in [
+        (
+            &["ssh://git@host.example/x", "--tag", "v1", "--offline"][..],
+            "must be fetched, but `--offline` is set",
+        ),
+        (
+            &["https://host.example/x", "--branch", "main", "--offline"],
+            "must be fetched, but `--offline` is set",
+        ),
+        (
+            &["owner/repo@v1", "--tag", "v2"],
+            "more than one version or ref",
+        ),
+        (&["./dir", "--tag", "v2"], "has no versions"),
+        (&["owner/repo", "--tag=-x"], "invalid ref"),
+        (&["owner/repo", "--branch", "a..b"], "invalid ref"),
+        (&["owner/repo", "--rev", "a b"], "invalid ref"),
+        (&["owner/repo", "--path", "../x"], "`..`"),
+        (&["x.skill", "--path", "y"], "`--path` is for git"),
+    ] {
+        let refused = world.run(&[&["add"], arguments].concat()).expect(2);
+        assert!(
+            refused.stderr.contains(expected),
+            "{arguments:?}: {}",
+            refused.stderr
+        );
+    }
+}
+
 /// packages.md line 55: a proxy that counts sees requests to the named host only.
 #[test]
 fn no_request_leaves_but_to_the_named_source() {
@@ -708,155 +749,4 @@ fn no_request_leaves_but_to_the_named_source() {
     }
     let rest: Vec<String> = asked.try_iter().collect();
     assert!(rest.is_empty(), "{rest:?}");
-}
-
-/// A server for ssh, a process for each connection.
-struct SshServer {
-    port: u16,
-}
-
-impl SshServer {
-    fn start(world: &World, program: &Path) -> Self {
-        let folder = world.path("../ssh");
-        let config = folder.join("sshd_config");
-        let text = format!(
-            "HostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nStrictModes no\nUsePAM no\n\
-             PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nPidFile none\n",
-            folder.display()
-        );
-        fs::write(&config, text).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (program, log) = (program.to_owned(), folder.join("log"));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let input: OwnedFd = stream.try_clone().unwrap().into();
-                let output: OwnedFd = stream.into();
-                let _ = Command::new(&program)
-                    .args(["-i", "-f"])
-                    .arg(&config)
-                    .arg("-E")
-                    .arg(&log)
-                    .stdin(input)
-                    .stdout(output)
-                    .stderr(Stdio::null())
-                    .spawn();
-            }
-        });
-        Self { port }
-    }
-}
-
-/// An ssh agent with one key.
-struct Agent {
-    child: Child,
-    socket: PathBuf,
-}
-
-impl Agent {
-    fn start(world: &World, key: &Path) -> Self {
-        let socket = world.path("../ssh/agent");
-        let mut child = Command::new("ssh-agent")
-            .args(["-D", "-a"])
-            .arg(&socket)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // It prints its variables when it listens.
-        let mut first = [0];
-        child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut first)
-            .unwrap();
-        let added = Command::new("ssh-add")
-            .args(["-q", "--"])
-            .arg(key)
-            .env("SSH_AUTH_SOCK", &socket)
-            .status();
-        assert!(added.unwrap().success());
-        Self { child, socket }
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// packages.md line 53. Needs `sshd`: a step of `.ci/run` installs it and runs this test.
-#[test]
-#[ignore = "needs `sshd`; run it with `--ignored`"]
-fn private_ssh_source_needs_a_key_of_the_agent() {
-    let sshd = Path::new("/usr/sbin/sshd");
-    assert!(sshd.exists(), "install openssh-server");
-    let world = World::new();
-    let folder = repository(&world, "../repo");
-    world.folder("../ssh");
-    for (name, passphrase) in [("host", ""), ("key", ""), ("locked", "passphrase")] {
-        let made = Command::new("ssh-keygen")
-            .args(["-q", "-t", "ed25519", "-N", passphrase, "-f"])
-            .arg(world.path(format!("../ssh/{name}")))
-            .status();
-        assert!(made.unwrap().success());
-    }
-    let key = fs::read_to_string(world.path("../ssh/key.pub")).unwrap();
-    let locked = fs::read_to_string(world.path("../ssh/locked.pub")).unwrap();
-    world.file("../ssh/authorized", format!("{key}{locked}"));
-    let server = SshServer::start(&world, sshd);
-    let host = fs::read_to_string(world.path("../ssh/host.pub")).unwrap();
-    world.file(
-        "../ssh/known",
-        format!("[127.0.0.1]:{} {host}", server.port),
-    );
-    // The person's own ssh command: another list of hosts, and no key files.
-    let settings = |identity: &str, hosts: &str| {
-        let text = format!(
-            "Host *\nUserKnownHostsFile {0}/{hosts}\nGlobalKnownHostsFile none\nIdentityFile {identity}\n",
-            world.path("../ssh").display()
-        );
-        let file = world.file("../ssh/config", text);
-        world.file(
-            "~/.gitconfig",
-            format!("[core]\nsshCommand = ssh -F {}\n", file.display()),
-        );
-    };
-    let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
-    let source = format!(
-        "ssh://{}@127.0.0.1:{}{}",
-        user.trim(),
-        server.port,
-        folder.display()
-    );
-    let add = |socket: Option<&Path>| {
-        // The deadline of the requirement.
-        let run = world.command(&["add", &source, "pdf"]).patience(10);
-        match socket {
-            Some(socket) => run.env("SSH_AUTH_SOCK", socket).run(),
-            None => run.run(),
-        }
-    };
-    let asks_nothing = |refused: &Output| {
-        for word in ["passphrase", "assword:", "(yes/no"] {
-            assert!(!refused.stderr.contains(word), "{}", refused.stderr);
-        }
-        assert!(!world.exists(".agents"));
-    };
-    settings("none", "known");
-    asks_nothing(&add(None).expect(4));
-    // A key that needs a passphrase is not asked for.
-    let locked = world.path("../ssh/locked");
-    settings(locked.to_str().unwrap(), "known");
-    asks_nothing(&add(None).expect(4));
-    let agent = Agent::start(&world, &world.path("../ssh/key"));
-    // An unknown host is not accepted, and not asked about.
-    settings("none", "unknown");
-    asks_nothing(&add(Some(&agent.socket)).expect(4));
-    settings("none", "known");
-    add(Some(&agent.socket)).expect(0);
-    let package = lock(&world).packages[0].clone();
-    assert_eq!(package.source.to_string(), format!("git+{source}"));
 }

@@ -1,6 +1,6 @@
 //! Adds packages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::error::PackageError;
@@ -194,6 +194,13 @@ pub fn plan_add(
             wanted,
         } => {
             let short = package.rsplit('/').next().unwrap_or(package);
+            if let Some(other) = request.names.iter().find(|name| *name != short) {
+                return Err(FindError::NotFound {
+                    wanted: other.clone(),
+                    near: Some(short.to_owned()),
+                }
+                .into());
+            }
             let name = package_name(request, short)?;
             let versions = fetcher.registry_package(registry, package)?;
             let version = fetcher.choose_registry(&versions, wanted)?;
@@ -212,14 +219,9 @@ pub fn plan_add(
         other => return Err(unsupported(other)),
     };
     let shorthand = texts.settings.shorthand().to_owned();
-    for (one, entry, skill) in added {
+    for (one, entry, skill) in one_of_each_name(added, request, &mut plan)? {
         check_free(context, &texts, &one)?;
         let name = one.locked.name.clone();
-        let is_twin =
-            |edit: &ManifestEdit| matches!(edit, ManifestEdit::Set(known, _) if *known == name);
-        if plan.edits.iter().any(is_twin) {
-            return Err(OperationError::SameName { name }.into());
-        }
         let skill = (skill != name).then_some(&*skill);
         let value = entry_value(&entry, skill, &shorthand);
         plan.edits.push(ManifestEdit::Set(name, value));
@@ -227,6 +229,49 @@ pub fn plan_add(
     }
     plan.staging = fetcher.into_staging();
     Ok(plan)
+}
+
+/// Refuses several skills with one name, which would replace each other. With all skills of a source,
+/// they are left out and named.
+fn one_of_each_name(
+    added: Vec<Added>,
+    request: &AddRequest,
+    plan: &mut PackagePlan,
+) -> Result<Vec<Added>, PackageError> {
+    let mut kept: Vec<Added> = Vec::new();
+    let mut refused: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let place = |one: &Added| one.0.locked.path.clone().unwrap_or_default();
+    for one in added {
+        let name = &one.0.locked.name;
+        if let Some(places) = refused.get_mut(name) {
+            places.push(place(&one));
+            continue;
+        }
+        let twin = kept.iter().position(|other| other.0.locked.name == *name);
+        match twin.and_then(|at| kept.get(at)) {
+            None => kept.push(one),
+            // Named twice.
+            Some(other) if other.0.locked == one.0.locked => {}
+            Some(other) => {
+                refused.insert(name.clone(), vec![place(other), place(&one)]);
+                kept.retain(|other| other.0.locked.name != *name);
+            }
+        }
+    }
+    let is_all = (request.all || request.plugin.is_some()) && request.rename.is_none();
+    for (name, places) in refused {
+        let error = OperationError::SameName { name, places };
+        if !is_all || kept.is_empty() {
+            return Err(error.into());
+        }
+        if let OperationError::SameName { name, .. } = &error {
+            plan.notes.push(PlanNote::NotInstallable {
+                name: name.clone(),
+                reason: error.to_string(),
+            });
+        }
+    }
+    Ok(kept)
 }
 
 /// Adds a fetched package to a plan.

@@ -8,7 +8,7 @@ use std::thread;
 use crate::error::PackageError;
 use crate::lock::LockedPackage;
 use crate::manifest::PackageEntry;
-use crate::resolve::difference;
+use crate::resolve::{AcceptedChanges, check_tag, difference};
 use crate::source::{PackageSource, WantedRef};
 
 use super::fetch::SourceFetcher;
@@ -89,6 +89,15 @@ fn newest(
         return report(Err(error.into()));
     }
     if let PackageSource::Git(git) = &entry.source {
+        if let Some(locked) = locked {
+            let checked = fetcher.refs(&git.url).and_then(|refs| {
+                let checked = check_tag(locked, &refs, AcceptedChanges::default());
+                checked.map(drop).map_err(PackageError::from)
+            });
+            if let Err(error) = checked {
+                return report(Err(error));
+            }
+        }
         return match fetcher.choose(git, entry.skill_name(), false) {
             Ok((chosen, _)) => {
                 let commit = locked.and_then(|locked| locked.commit.as_ref());

@@ -38,11 +38,13 @@ pub enum OperationError {
         /// The source of the other package.
         source_text: String,
     },
-    /// Two skills of one request have the same name.
-    #[error("two of the skills would be installed as `{name}`")]
+    /// Several skills would have one name.
+    #[error("several skills would be called `{name}`: {}", shown_places(places))]
     SameName {
         /// The name.
         name: String,
+        /// Their places in the source.
+        places: Vec<String>,
     },
     /// The source has several skills, and none was named.
     #[error("the source has {} skills; name those to add", names.len())]
@@ -160,6 +162,12 @@ pub enum OperationError {
     },
 }
 
+fn shown_places(places: &[String]) -> String {
+    let shown = places.iter().take(5).map(prowess_diag::wording::tick);
+    let more = if places.len() > 5 { " and others" } else { "" };
+    format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
+}
+
 fn changed_file(locked: Option<&str>, found: Option<&str>) -> String {
     match (locked, found) {
         (Some(locked), Some(found)) => format!("it was {locked}, and is {found} now"),
@@ -187,7 +195,10 @@ impl OperationError {
                 )
             }
             Self::Yours { .. } => "rename or remove it first".to_owned(),
-            Self::SameName { .. } => "add them one by one, with `--as NAME`".to_owned(),
+            Self::SameName { places, .. } => {
+                let place = places.first().map_or("PATH", String::as_str);
+                format!("add them one by one: `prowess add SOURCE {place} --as NAME`")
+            }
             Self::ChooseSkill { names } => {
                 let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
                 format!("name one of {}, or use `--all`", shown.join(", "))

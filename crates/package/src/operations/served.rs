@@ -1,6 +1,7 @@
 //! Skills of MCP servers as packages.
 
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use prowess_diag::{sanitize, suggest};
 use prowess_traits::{OfferedFile, OfferedSkill, OfferedSkills, SkillServerError};
@@ -15,6 +16,9 @@ use crate::tree::{PackageTree, TreeBuilder, TreeLimits, digest_of_bytes};
 
 use super::fetch::{Declared, FetchedPackage, PackageOrigin, SourceFetcher};
 use super::{OperationError, PackageProgress};
+
+/// The timeout of all files of a skill. Each of them has one of its own.
+const DEADLINE: Duration = Duration::from_mins(10);
 
 impl SourceFetcher<'_> {
     /// Lists the skills of an MCP server, once.
@@ -73,7 +77,19 @@ impl SourceFetcher<'_> {
         })?;
         self.context.report(&PackageProgress::Staging { name });
         let mut builder = TreeBuilder::create(self.place()?, TreeLimits::default())?;
+        let start = Instant::now();
         for file in files {
+            if start.elapsed() > DEADLINE {
+                return Err(SkillServerError::Failed {
+                    server: server.to_owned(),
+                    message: format!(
+                        "reading `{}` from MCP server `{server}` took longer than {} s",
+                        skill.uri,
+                        DEADLINE.as_secs()
+                    ),
+                }
+                .into());
+            }
             let content = servers.read(server, &skill.uri, &file.path)?;
             let found = digest_of_bytes(&content);
             if found != file.digest {

@@ -16,7 +16,7 @@ use crate::resolve::{EntryDifference, difference};
 use crate::store::TreeState;
 use crate::tree::locked_files;
 
-use super::fetch::same_files;
+use super::fetch::{SourceFetcher, same_files};
 use super::link::changed_copies;
 use super::plan::{is_path, wanted_entry};
 use super::{OperationError, PackageContext};
@@ -48,6 +48,11 @@ pub enum VerifyFinding {
         name: String,
         /// The difference.
         difference: EntryDifference,
+    },
+    /// A signature is needed, and none was checked on this machine.
+    Unsigned {
+        /// The package.
+        name: String,
     },
     /// The files of a package in the store are not the locked ones.
     StoreChanged {
@@ -91,6 +96,7 @@ impl VerifyFinding {
             Self::NotLocked { name }
             | Self::NotWanted { name }
             | Self::Unsatisfied { name, .. }
+            | Self::Unsigned { name }
             | Self::StoreChanged { name }
             | Self::NotStored { name }
             | Self::NotInstalled { name }
@@ -150,7 +156,13 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         .filter(|one| is_meant(&one.name))
         .collect();
     report.packages = meant.len();
+    let fetcher = SourceFetcher::new(context, texts.settings.clone());
     for package in &meant {
+        if fetcher.is_unchecked(package) {
+            report.findings.push(VerifyFinding::Unsigned {
+                name: package.name.clone(),
+            });
+        }
         if texts.manifest.get(&package.name).is_none() {
             report.findings.push(VerifyFinding::NotWanted {
                 name: package.name.clone(),

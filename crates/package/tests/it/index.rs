@@ -24,6 +24,7 @@ prowess_test::tests! {
     stale_index_is_refused
     index_of_another_host_is_not_followed
     page_in_place_of_an_index_is_named
+    endless_answers_are_refused
 }
 
 fn skill(root: &Path, name: &str) -> PathBuf {
@@ -257,4 +258,26 @@ fn page_in_place_of_an_index_is_named() {
         matches!(error, PackageError::Index(IndexError::NotFound { .. })),
         "{error:?}"
     );
+}
+
+fn endless_answers_are_refused() {
+    let shop = Shop::new();
+    let web = WebServer::start(&shop.root);
+    let mut context = online(&shop);
+    let registry = prowess_package::manifest::RegistrySettings {
+        url: web.url("/endless"),
+        token_env: None,
+    };
+    let access = &mut context.access;
+    access.registries.insert("corp".to_owned(), registry);
+    for source in [
+        web.url("/endless/x.tar.gz"),
+        web.url("/endless/index.json"),
+        "corp:acme/x".to_owned(),
+    ] {
+        let error = plan_add(&context, &AddRequest::new(typed(&source), &["x"])).unwrap_err();
+        let is_refused = matches!(error, PackageError::Index(IndexError::TooLarge { .. }));
+        assert!(is_refused, "{source}: {error:?}");
+    }
+    assert!(!context.scope.lock.exists());
 }

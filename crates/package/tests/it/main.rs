@@ -19,6 +19,7 @@ mod project;
 mod registry;
 mod shop;
 mod signed;
+mod ssh;
 mod support;
 
 fn main() -> ExitCode {
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             project::tests(),
             registry::tests(),
             signed::tests(),
+            ssh::tests(),
         ]
         .concat(),
     )

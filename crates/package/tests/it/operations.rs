@@ -25,6 +25,7 @@ use crate::support::{Repository, git_in};
 use prowess_test::WebServer;
 
 prowess_test::tests! {
+    skills_with_one_name_do_not_replace_each_other
     range_takes_the_highest_fitting_tag
     tag_and_branch_of_one_name_is_an_error
     branch_named_like_a_commit_is_not_followed
@@ -96,6 +97,40 @@ fn tagged(shop: &Shop) -> Repository {
         repository.tag(&format!("v{version}"));
     }
     repository
+}
+
+fn skills_with_one_name_do_not_replace_each_other() {
+    let shop = Shop::new();
+    let repository = Repository::create(shop.project().join("source"));
+    repository
+        .skill("a/pdf", "pdf", "1.0.0", "A.")
+        .skill("b/pdf", "pdf", "1.0.0", "B.")
+        .skill("c/csv", "csv", "1.0.0", "C.");
+    repository.commit("one");
+    let source = source_of(&repository, "");
+    let plan = |names: &[&str], change: &dyn Fn(&mut AddRequest)| {
+        let mut request = AddRequest::new(source.clone(), names);
+        change(&mut request);
+        plan_add(&shop.context(), &request)
+    };
+    let is_same = |error: PackageError| {
+        matches!(
+            error,
+            PackageError::Operation(OperationError::SameName { .. })
+        )
+    };
+    assert!(is_same(plan(&["a/pdf", "b/pdf"], &|_| {}).unwrap_err()));
+    let renamed = |request: &mut AddRequest| request.rename = Some("x".to_owned());
+    assert!(is_same(plan(&["a/pdf", "c/csv"], &renamed).unwrap_err()));
+    // The others install, and those are named.
+    let all = plan(&[], &|request| request.all = true).unwrap();
+    assert_eq!(all.changes.len(), 1);
+    let is_named =
+        |note: &PlanNote| matches!(note, PlanNote::NotInstallable { name, .. } if name == "pdf");
+    assert!(all.notes.iter().any(is_named), "{:?}", all.notes);
+    // Named twice is once.
+    let twice = plan(&["c/csv", "csv"], &|_| {}).unwrap();
+    assert_eq!(twice.changes.len(), 1);
 }
 
 fn range_takes_the_highest_fitting_tag() {
@@ -179,6 +214,7 @@ fn moved_tag_stops_update_and_sync() {
         let both = |locked: &str, now: &str| locked == old && now == new;
         matches!(error, PackageError::Resolve(ResolveError::MovedTag { locked, now, .. }) if both(locked, now))
     };
+    assert!(moved(&shop));
     let error = update(&shop, AcceptedChanges::default()).unwrap_err();
     assert!(is_moved(&error), "{error:?}");
     assert_eq!(error.exit(), PackageExit::Refused);
@@ -201,6 +237,16 @@ fn moved_tag_stops_update_and_sync() {
 }
 
 /// Removes all trees of the store.
+/// What could be updated is not asked of a tag that moved.
+fn moved(shop: &Shop) -> bool {
+    let found = outdated(&shop.context()).unwrap();
+    let error = found.first().and_then(|one| one.newest.as_ref().err());
+    matches!(
+        error,
+        Some(PackageError::Resolve(ResolveError::MovedTag { .. }))
+    )
+}
+
 fn remove_store(shop: &Shop) {
     let store = shop.store();
     store

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use prowess_http::WebFetcher;
 use prowess_package::manifest::{InstallSettings, SignerSettings};
 use prowess_package::operations::{
-    AddRequest, PackFormat, PackageContext, SyncOptions, apply, pack, pack_site, plan_add,
-    plan_sync,
+    AddRequest, PackFormat, PackageContext, SyncOptions, VerifyFinding, apply, pack, pack_site,
+    plan_add, plan_sync, verify,
 };
 use prowess_package::signature::{SignatureError, SignerKey};
 use prowess_package::{PackageError, PackageExit};
@@ -303,6 +303,12 @@ fn lock_that_names_a_signer_is_not_evidence() {
     let text = text.replace("files = [", "signer = \"acme\"\nfiles = [");
     fs::write(&path, text).unwrap();
     let context = pinned(&shop, key.public(), &pattern(&repository));
+    let is_unsigned = |context: &PackageContext| {
+        let report = verify(context, &[]).unwrap();
+        let mut findings = report.findings.iter();
+        findings.any(|one| matches!(one, VerifyFinding::Unsigned { .. }))
+    };
+    assert!(is_unsigned(&context) && !is_unsigned(&plain));
     let error = plan_sync(&context, SyncOptions::default()).unwrap_err();
     let is_wrong = matches!(error, PackageError::Signature(SignatureError::Wrong { .. }));
     assert!(is_wrong, "{error:?}");
@@ -310,6 +316,7 @@ fn lock_that_names_a_signer_is_not_evidence() {
     key.tag(&repository, "v1.0.0");
     let plan = plan_sync(&context, SyncOptions::default()).unwrap();
     apply(&context, &plan).unwrap();
+    assert!(!is_unsigned(&context));
     fs::rename(&repository.folder, shop.root.join("gone")).unwrap();
     let plan = plan_sync(&context, SyncOptions::default()).unwrap();
     assert!(plan.is_empty());
