@@ -419,6 +419,19 @@ pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
     }
 }
 
+/// Prints the packages that a plan changes, one line each.
+pub(crate) fn print_changes(plan: &PackagePlan, printer: &Printer) {
+    let shown = |package: &Option<LockedPackage>| match package {
+        Some(package) => version(package),
+        None => "none".to_owned(),
+    };
+    for change in &plan.changes {
+        let name = sanitize::line(&change.name);
+        let (old, new) = (shown(&change.old), shown(&change.new));
+        printer.status(&format!("{name}  {old} → {new}"));
+    }
+}
+
 /// Returns a plan as JSON.
 pub(crate) fn plan_document(
     plan: &PackagePlan,

@@ -274,7 +274,7 @@ impl<'a> SourceFetcher<'a> {
         found: &FoundPackage,
         files: &CommitFiles<'_>,
     ) -> Result<FetchedPackage, PackageError> {
-        let tree = self.stage(name, found, files.repository())?;
+        let tree = self.stage(name, found, files)?;
         let declared = Declared::of(&tree.folder);
         if is_held && let WantedRef::Version(range) = &source.wanted {
             hold_against(range, declared.version.as_deref())?;
@@ -593,7 +593,7 @@ impl<'a> SourceFetcher<'a> {
             path: None,
         };
         self.with_commit(url, &chosen, true, |files, found| {
-            self.stage(&locked.name, found.select(path)?, files.repository())
+            self.stage(&locked.name, found.select(path)?, files)
         })
     }
 }

@@ -149,8 +149,9 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         .filter(|one| is_meant(&one.name))
         .collect();
     report.packages = meant.len();
+    let wanted = texts.manifest.names();
     for package in &meant {
-        if texts.manifest.get(&package.name).is_none() {
+        if !wanted.contains(&*package.name) {
             report.findings.push(VerifyFinding::NotWanted {
                 name: package.name.clone(),
             });
