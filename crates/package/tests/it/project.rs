@@ -64,6 +64,12 @@ impl Operation {
             .0
     }
 
+    /// Returns `true` if a stopped operation leaves a note in the state folder, after which it has
+    /// fewer points.
+    fn leaves_notes(self) -> bool {
+        self == Self::Fork
+    }
+
     /// Brings the project to the state before the operation.
     fn prepare(self, shop: &Shop, repository: &Repository) {
         let first = source_of(repository, "@v1.0.0");
@@ -192,7 +198,11 @@ fn killed(operation: Operation) {
         assert!(!state.join("journal").exists());
         if now == old {
             seen.0 += 1;
-            shop.reset();
+            if operation.leaves_notes() {
+                (shop, source) = prepared(operation, &first);
+            } else {
+                shop.reset();
+            }
         } else {
             assert_eq!(now, new, "point {at} of {points}");
             seen.1 += 1;
@@ -288,7 +298,11 @@ fn full_and_read_only_disks_leave_the_old_or_the_new_state() {
                 };
                 if is_old {
                     assert_eq!(shop.snapshot(), old, "{operation:?} {kind:?} {at}");
-                    shop.reset();
+                    if operation.leaves_notes() {
+                        (shop, source) = prepared(operation, &first);
+                    } else {
+                        shop.reset();
+                    }
                 } else {
                     assert_eq!(shop.snapshot(), new, "{operation:?} {kind:?} {at}");
                     (shop, source) = prepared(operation, &first);
