@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
+use prowess_registry::resource::SkillFolder;
 use prowess_registry::scan_skill;
 use prowess_spec::parse;
 
@@ -21,13 +22,17 @@ const ROUNDS: usize = 7;
 const THREADS: usize = 2;
 
 /// The jobs, the baseline first.
-const JOBS: [(&str, &str); 6] = [
+const JOBS: [(&str, &str); 7] = [
     ("read", "(a) read every SKILL.md, paths known, nothing else"),
     ("walk-read", "    find the skills, read them, nothing else"),
     ("parse", "(b) find, read, parse"),
     ("check", "(c) find, read, parse, all rules"),
     ("check-spec", "    the same, profile spec"),
-    ("scan", "(d) find, list and read all files, scan them"),
+    (
+        "read-all",
+        "(d) find, list and read all files, nothing else",
+    ),
+    ("scan", "(e) the same, and scan them"),
 ];
 
 /// Measures with the repeated skills of a corpus, then with larger sizes.
@@ -59,6 +64,10 @@ pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
             }
         }
         grown.push((size, samples));
+    }
+    if let Some((_, samples)) = grown.iter().find(|(size, _)| *size == skills) {
+        let (read, scanned) = (&samples[JOBS.len() - 2], &samples[JOBS.len() - 1]);
+        println!("\n(e)/(d): {:.2}", scanned.ratio / read.ratio);
     }
     println!("\ngrowth: time of (c) and of (a), and peak memory of (c)\n");
     println!(
@@ -127,6 +136,9 @@ pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
     let output = Command::new(std::env::current_exe()?)
         .args(arguments)
         .output()?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
     let text = String::from_utf8(output.stdout)?;
     let mut words = text.split_whitespace();
     let mut number = || {
@@ -181,6 +193,21 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         }
         "check" => checked(LintProfile::ClaudeCode),
         "check-spec" => checked(LintProfile::Spec),
+        "read-all" => {
+            let start = Instant::now();
+            walk(&roots, options, &|found| {
+                let folder = found.path.parent().unwrap_or(found.path);
+                let Ok(open) = SkillFolder::open(folder) else {
+                    return;
+                };
+                for file in open.files().unwrap_or_default() {
+                    let path = file.path.to_string_lossy();
+                    let bytes = open.bytes(&path, prowess_scan::MAX_BYTES as u64);
+                    count.fetch_add(bytes.map_or(0, |bytes| bytes.len()), Ordering::Relaxed);
+                }
+            });
+            start.elapsed()
+        }
         "scan" => {
             let start = Instant::now();
             walk(&roots, options, &|found| {

@@ -459,15 +459,21 @@ pub(crate) fn describe_new(package: &LockedPackage, power: &PackagePower, width:
         facts.join(", ")
     );
     let mut from = sanitize::line(&package.source.to_string()).into_owned();
-    for (word, part) in [
-        ("ref", &package.git_ref),
-        ("commit", &package.commit),
-        ("signed by", &package.signer),
-    ] {
-        if let Some(part) = part {
-            let part: String = part.chars().take(80).collect();
-            from.push_str(&format!(", {word} {}", sanitize::line(&part)));
-        }
+    if let Some(name) = &package.git_ref {
+        let kinds = [("refs/tags/", "tag"), ("refs/heads/", "branch")];
+        let short = kinds
+            .iter()
+            .find_map(|(start, kind)| Some((*kind, name.strip_prefix(start)?)));
+        let (kind, name) = short.unwrap_or(("ref", name));
+        let name: String = name.chars().take(80).collect();
+        from.push_str(&format!(", {kind} {}", sanitize::line(&name)));
+    }
+    if let Some(commit) = &package.commit {
+        let commit: String = commit.chars().take(SHORT_ID).collect();
+        from.push_str(&format!(", commit {}", sanitize::line(&commit)));
+    }
+    if let Some(signer) = &package.signer {
+        from.push_str(&format!(", signed by {}", sanitize::line(signer)));
     }
     text.push_str(&format!("  {dim}from{dim:#} {from}\n"));
     let sections = inspect::trust_sections(&[], summary);
@@ -586,6 +592,19 @@ pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
             _ => continue,
         };
         printer.warn(&sanitize::line(&text));
+    }
+}
+
+/// Prints the packages that a plan changes, one line each.
+pub(crate) fn print_changes(plan: &PackagePlan, printer: &Printer) {
+    let shown = |package: &Option<LockedPackage>| match package {
+        Some(package) => version(package),
+        None => "none".to_owned(),
+    };
+    for change in &plan.changes {
+        let name = sanitize::line(&change.name);
+        let (old, new) = (shown(&change.old), shown(&change.new));
+        printer.status(&format!("{name}  {old} → {new}"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The files of a source that was fetched: a commit or an archive.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -50,10 +51,11 @@ impl ContentReader for GitRepository {
     }
 }
 
-/// The files of a commit.
+/// The files of a commit. One process of git reads all of them.
 #[derive(Debug)]
 pub struct CommitFiles<'a> {
     repository: &'a GitRepository,
+    session: RefCell<Option<ObjectSession>>,
     entries: Vec<SourceEntry>,
     folders: BTreeMap<String, String>,
 }
@@ -112,6 +114,7 @@ impl<'a> CommitFiles<'a> {
         }
         Ok(Self {
             repository,
+            session: RefCell::default(),
             entries,
             folders,
         })
@@ -132,24 +135,32 @@ impl<'a> CommitFiles<'a> {
         self.folders.get(path).map(String::as_str)
     }
 
+    /// Uses the process that reads objects, which is started at first and after an error.
+    fn with_session<T>(
+        &self,
+        read: impl FnOnce(&mut ObjectSession) -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        let mut slot = self.session.borrow_mut();
+        let mut session = match slot.take() {
+            Some(session) => session,
+            None => self.repository.object_session()?,
+        };
+        let result = read(&mut session)?;
+        *slot = Some(session);
+        Ok(result)
+    }
+
     /// Finds the skills of the commit.
     pub fn find(
         &self,
         options: FindOptions<'_>,
     ) -> Result<Result<FoundPackages, FindError>, GitError> {
-        let mut session: Option<ObjectSession> = None;
         let mut fault = None;
         let found = find(self.entries.clone(), options, &mut |entry| {
             if fault.is_some() || entry.size > MAX_READ {
                 return None;
             }
-            let read = match &mut session {
-                Some(session) => session.read(&entry.id, MAX_READ),
-                None => self
-                    .repository
-                    .object_session()
-                    .and_then(|started| session.insert(started).read(&entry.id, MAX_READ)),
-            };
+            let read = self.with_session(|session| session.read(&entry.id, MAX_READ));
             read.unwrap_or_else(|error| {
                 fault = Some(error);
                 None
@@ -159,6 +170,18 @@ impl<'a> CommitFiles<'a> {
             Some(fault) => Err(fault),
             None => Ok(found),
         }
+    }
+}
+
+impl ContentReader for CommitFiles<'_> {
+    fn read_each(&self, ids: &[&str], each: &mut EachContent<'_>) -> Result<(), ContentError> {
+        self.with_session(|session| {
+            session.read_each(ids, &mut |position, header, content| {
+                let header = header.filter(|header| header.kind == "blob");
+                each(position, header.map(|header| header.size), content)
+            })
+        })?;
+        Ok(())
     }
 }
 

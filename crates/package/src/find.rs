@@ -220,7 +220,6 @@ impl FindError {
     /// Returns the next command to type, or another way out.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::TooManyEntries => None,
             Self::NotFound {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
@@ -232,7 +231,7 @@ impl FindError {
                 let shown = prowess_diag::wording::either(shown);
                 Some(format!("name one by its folder: {shown}"))
             }
-            Self::Refused { .. } => None,
+            Self::TooManyEntries | Self::Refused { .. } => None,
         }
     }
 }

@@ -500,10 +500,8 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns `true` if a text is the whole id of an object.
 pub fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64)
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    // As git writes them.
+    crate::version::is_commit_id(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 fn shown(text: &str) -> String {
@@ -1225,6 +1223,9 @@ impl GitRepository {
     }
 }
 
+/// Number of ids that always fit the pipe to git.
+const MAX_PIPED: usize = 256;
+
 /// A process that reads objects one by one.
 pub struct ObjectSession {
     running: Running,
@@ -1239,6 +1240,44 @@ impl std::fmt::Debug for ObjectSession {
 }
 
 impl ObjectSession {
+    /// Reads the content of objects in the order of the list, like [`GitRepository::read_objects`].
+    /// After an error the session cannot be used.
+    pub fn read_each(
+        &mut self,
+        objects: &[&str],
+        each: &mut EachObject<'_>,
+    ) -> Result<(), GitError> {
+        if let Some(bad) = objects.iter().find(|object| !is_object_id(object)) {
+            return Err(GitError::Refused { text: shown(bad) });
+        }
+        let (input, output) = (&mut self.input, &mut self.output);
+        let progress = &self.running.progress;
+        let read = thread::scope(|scope| {
+            let write = move || -> Option<()> {
+                let mut input = io::BufWriter::new(input);
+                for object in objects {
+                    writeln!(input, "{object}").ok()?;
+                }
+                input.flush().ok()
+            };
+            // Git blocks on output that is not read, and then reads no more ids.
+            if objects.len() > MAX_PIPED {
+                scope.spawn(write);
+            } else {
+                write();
+            }
+            for (position, object) in objects.iter().enumerate() {
+                read_object(output, object, position, each)?;
+                progress.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        read.map_err(|source| GitError::Run {
+            command: "cat-file",
+            source,
+        })
+    }
+
     /// Reads a file. Returns `None` if it is not there, or larger than `most`.
     pub fn read(&mut self, object: &str, most: u64) -> Result<Option<Vec<u8>>, GitError> {
         let run = |source| GitError::Run {

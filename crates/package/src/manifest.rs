@@ -1,7 +1,7 @@
 //! Reads the sections of a manifest about packages: `[packages]`, `[install]`, `[registries]` and
 //! `[signers]` of `.agents/prowess.toml` or of the person's `config.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -167,6 +167,11 @@ impl PackageManifest {
     /// Returns the entry with this name.
     pub fn get(&self, name: &str) -> Option<&PackageEntry> {
         self.packages.iter().find(|entry| entry.name == name)
+    }
+
+    /// Returns the names of all packages.
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
+        self.packages.iter().map(|entry| &*entry.name).collect()
     }
 }
 

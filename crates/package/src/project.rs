@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -24,7 +24,7 @@ use crate::history::LockHistory;
 use crate::journal::{EntryChange, EntryState, Journal, TextChange};
 use crate::lock::{LOCK_NAME, LockFile};
 use crate::source::LockedSource;
-use crate::store::{PackageStore, StoreError, exchange, remove_tree, sync_folder};
+use crate::store::{PackageStore, StoreError, exchange, remove_tree, sync_all, sync_folder};
 use crate::tree::is_version_control;
 
 /// Maximum size of a manifest or lock in bytes.
@@ -290,7 +290,7 @@ impl ScopeSession {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(EntryState::Absent),
             Err(source) => return Err(file_error("read", &path, source)),
         };
-        let package = locked.packages.iter().find(|package| package.name == name);
+        let package = locked.get(name);
         if facts.is_symlink() {
             let target =
                 fs::read_link(&path).map_err(|source| file_error("read", &path, source))?;
@@ -338,7 +338,7 @@ impl ScopeSession {
             if old == *new {
                 continue;
             }
-            let package = locked.packages.iter().find(|package| package.name == *name);
+            let package = locked.get(name);
             let expected = package.and_then(|package| package.digest.as_deref());
             if let EntryState::Copy { digest } = &old
                 && expected != Some(digest)
@@ -527,14 +527,15 @@ impl ScopeSession {
         let aside = self.exchange_folder();
         let cleared = remove_tree(&aside).and_then(|()| fs::create_dir(&aside));
         cleared.map_err(|source| failed(&aside, source))?;
+        let mut copied = Vec::new();
         for entry in entries {
             let path = skills.join(&entry.name);
             if self.found(&path).as_ref() != Some(&entry.new) {
-                self.prepare_entry(entry, &aside)
+                self.prepare_entry(entry, &aside, &mut copied)
                     .map_err(|source| failed(&path, source))?;
             }
         }
-        sync_folder(&aside).map_err(|source| failed(&aside, source))
+        sync_all(&copied, &aside).map_err(|source| failed(&aside, source))
     }
 
     /// Brings prepared entries to their new state. An entry that is in neither state is left alone.
@@ -593,7 +594,13 @@ impl ScopeSession {
         Some(EntryState::Copy { digest })
     }
 
-    fn prepare_entry(&self, entry: &EntryChange, aside: &Path) -> io::Result<()> {
+    /// Adds the files and folders that must be synced to `copied`.
+    fn prepare_entry(
+        &self,
+        entry: &EntryChange,
+        aside: &Path,
+        copied: &mut Vec<PathBuf>,
+    ) -> io::Result<()> {
         let new = aside.join(format!("new-{}", entry.name));
         match &entry.new {
             EntryState::Absent => {}
@@ -610,7 +617,7 @@ impl ScopeSession {
             EntryState::Path { target } => symlink(target, &new)?,
             EntryState::Copy { digest } => {
                 let from = self.store.tree(digest).map_err(io::Error::other)?;
-                copy_tree(&from, &new, &self.faults)?;
+                copy_tree(&from, &new, &self.faults, copied)?;
             }
         }
         Ok(())
@@ -872,8 +879,14 @@ fn replace_text(
     sync_folder(folder)
 }
 
-/// Copies a tree of the store, with ordinary permissions, synced.
-pub(crate) fn copy_tree(from: &Path, into: &Path, faults: &FaultPoints) -> io::Result<()> {
+/// Copies a tree of the store, with ordinary permissions. Adds the files and folders that must be
+/// synced to `copied`.
+pub(crate) fn copy_tree(
+    from: &Path,
+    into: &Path,
+    faults: &FaultPoints,
+    copied: &mut Vec<PathBuf>,
+) -> io::Result<()> {
     let listed = files(from).map_err(|error| io::Error::other(error.to_string()))?;
     fs::create_dir(into)?;
     let mut folders = BTreeSet::from([into.to_owned()]);
@@ -891,17 +904,27 @@ pub(crate) fn copy_tree(from: &Path, into: &Path, faults: &FaultPoints) -> io::R
             symlink(fs::read_link(&source)?, &target)?;
             continue;
         }
-        fs::copy(&source, &target)?;
         let mode = if file.kind == FactKind::Executable {
             0o755
         } else {
             0o644
         };
-        fs::set_permissions(&target, PermissionsExt::from_mode(mode))?;
-        File::open(&target)?.sync_all()?;
+        copy_file(&source, &target, mode)?;
+        copied.push(target);
     }
-    folders
-        .iter()
-        .rev()
-        .try_for_each(|folder| sync_folder(folder))
+    copied.extend(folders.into_iter().rev());
+    Ok(())
+}
+
+/// Copies a file, sharing its blocks if the file system can.
+fn copy_file(source: &Path, target: &Path, mode: u32) -> io::Result<()> {
+    let mut from = File::open(source)?;
+    let mut into = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(target)?;
+    io::copy(&mut from, &mut into)?;
+    // The mask of the process must not take permissions away.
+    into.set_permissions(PermissionsExt::from_mode(mode))
 }

@@ -16,13 +16,17 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::fault::FaultPoints;
-use crate::lock::LockedKind;
+use crate::lock::{LockedFile, LockedKind};
 use crate::tree::PackageTree;
 
 /// Number of files above which the file system is synced as a whole, not file by file.
 const SYNC_EACH: usize = 64;
 /// Maximum number of attempts to create a staging folder or to insert a tree.
 const MAX_TRIES: usize = 16;
+/// The time of the last change of everything in a tree, in seconds since 1970.
+const SEALED_TIME: i64 = 1;
+/// The type and permissions of a folder in a tree.
+const SEALED_FOLDER: u32 = 0o040_555;
 /// Maximum folder depth below a tree, with room for trees of other versions.
 const MAX_DEPTH: usize = 64;
 
@@ -180,6 +184,34 @@ impl PackageStore {
         })
     }
 
+    /// Returns `true` if a tree has these files, with the sizes, permissions and times that it got
+    /// when it was inserted. Reads none of them: what a model receives is hashed when it is used.
+    pub fn is_untouched(&self, digest: &str, files: &[LockedFile]) -> bool {
+        let Ok(root) = self.tree(digest) else {
+            return false;
+        };
+        let look = |path: &Path, mode: u32, size: Option<u64>| {
+            fs::symlink_metadata(path).is_ok_and(|facts| {
+                facts.mode() == mode
+                    && facts.mtime() == SEALED_TIME
+                    && facts.mtime_nsec() == 0
+                    && size.is_none_or(|size| facts.len() == size)
+            })
+        };
+        look(&root, SEALED_FOLDER, None)
+            && inner_folders(files)
+                .into_iter()
+                .all(|folder| look(&root.join(folder), SEALED_FOLDER, None))
+            && files.iter().all(|file| {
+                let mode = match file.kind {
+                    LockedKind::File => 0o100_444,
+                    LockedKind::Executable => 0o100_555,
+                    LockedKind::Link => 0o120_777,
+                };
+                look(&root.join(&file.path), mode, Some(file.size))
+            })
+    }
+
     /// Holds the store: no tree is pruned until the value is dropped.
     pub fn hold(&self) -> Result<StoreHold, StoreError> {
         let path = self.root.join("lock");
@@ -257,18 +289,28 @@ impl PackageStore {
         missing.sort_by(|a, b| a.digest.cmp(&b.digest));
         missing.dedup_by(|a, b| a.digest == b.digest);
         let files: usize = missing.iter().map(|tree| tree.files.len()).sum();
-        if let Some(first) = missing.first().filter(|_| files > SYNC_EACH) {
-            let sync = File::open(&first.folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
-            sync.map_err(|source| failed("sync", &first.folder, source))?;
+        let sync_each = files <= SYNC_EACH;
+        for tree in &missing {
+            seal(tree, sync_each).map_err(|source| failed("sync", &tree.folder, source))?;
         }
-        for tree in missing {
-            self.insert_one(tree, files <= SYNC_EACH)?;
+        let sync = |folder: &Path| {
+            let sync = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+            sync.map_err(|source| failed("sync", folder, source))
+        };
+        // Files before the names that lead to them.
+        if let Some(first) = missing.first().filter(|_| !sync_each) {
+            sync(&first.folder)?;
+        }
+        for tree in &missing {
+            self.insert_one(tree, sync_each)?;
+        }
+        if !missing.is_empty() && !sync_each {
+            sync(&self.trees())?;
         }
         Ok(())
     }
 
     fn insert_one(&self, tree: &PackageTree, sync: bool) -> Result<(), StoreError> {
-        seal(tree, sync).map_err(|source| failed("sync", &tree.folder, source))?;
         let target = self.tree(&tree.digest)?;
         let unwritten = |source| failed("write", &target, source);
         let parent = target.parent().unwrap_or(&self.root);
@@ -298,6 +340,9 @@ impl PackageStore {
         self.faults.reach().map_err(unwritten)?;
         // Last: a folder that is not writable cannot be moved to another parent.
         fs::set_permissions(&target, PermissionsExt::from_mode(0o555)).map_err(unwritten)?;
+        if !sync {
+            return Ok(());
+        }
         sync_folder(&target).map_err(unwritten)?;
         sync_folder(parent).map_err(unwritten)?;
         sync_folder(&self.trees()).map_err(unwritten)
@@ -397,27 +442,69 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Makes the folders of a tree read-only, except the outermost, and syncs everything.
-fn seal(tree: &PackageTree, sync: bool) -> io::Result<()> {
+/// Syncs files and folders: each of them if they are few, else the file system.
+pub(crate) fn sync_all(paths: &[PathBuf], folder: &Path) -> io::Result<()> {
+    if paths.len() > SYNC_EACH {
+        return Ok(rustix::fs::syncfs(File::open(folder)?)?);
+    }
+    for path in paths {
+        File::open(path)?.sync_all()?;
+    }
+    sync_folder(folder)
+}
+
+/// Returns the folders inside a tree, without the tree itself.
+fn inner_folders(files: &[LockedFile]) -> BTreeSet<&Path> {
     let mut folders = BTreeSet::new();
-    for file in &tree.files {
+    for file in files {
         let mut parent = Path::new(&file.path).parent();
         while let Some(folder) = parent.filter(|folder| !folder.as_os_str().is_empty()) {
-            folders.insert(folder.to_owned());
+            if !folders.insert(folder) {
+                break;
+            }
             parent = folder.parent();
         }
+    }
+    folders
+}
+
+/// Sets the time of the last change to a fixed one, by which [`PackageStore::is_untouched`] sees later
+/// changes. A link is not followed.
+fn set_sealed_time(path: &Path) -> io::Result<()> {
+    let time = rustix::fs::Timespec {
+        tv_sec: SEALED_TIME,
+        tv_nsec: 0,
+    };
+    let times = rustix::fs::Timestamps {
+        last_access: time,
+        last_modification: time,
+    };
+    let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+    Ok(rustix::fs::utimensat(CWD, path, &times, flags)?)
+}
+
+/// Makes the folders of a tree read-only, except the outermost, and syncs everything.
+fn seal(tree: &PackageTree, sync: bool) -> io::Result<()> {
+    for file in &tree.files {
+        let path = tree.folder.join(&file.path);
+        set_sealed_time(&path)?;
         if sync && file.kind != LockedKind::Link {
-            File::open(tree.folder.join(&file.path))?.sync_all()?;
+            File::open(&path)?.sync_all()?;
         }
     }
-    for folder in folders.iter().rev() {
+    for folder in inner_folders(&tree.files).iter().rev() {
         let folder = tree.folder.join(folder);
         fs::set_permissions(&folder, PermissionsExt::from_mode(0o555))?;
+        set_sealed_time(&folder)?;
         if sync {
             sync_folder(&folder)?;
         }
     }
-    sync_folder(&tree.folder)
+    set_sealed_time(&tree.folder)?;
+    if sync {
+        sync_folder(&tree.folder)?;
+    }
+    Ok(())
 }
 
 fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -567,6 +654,56 @@ mod tests {
         let left = fs::read_dir(store.root().join("staging")).unwrap().count();
         assert_eq!(left, 0, "staging is empty");
         assert_eq!(store.digests().unwrap(), [digest]);
+    }
+
+    #[test]
+    fn touched_tree_is_noticed_without_reading_it() {
+        let world = tempfile::tempdir().unwrap();
+        let store = PackageStore::new(world.path());
+        let staging = store.stage().unwrap();
+        let inserted = |text: &str| {
+            let tree = staged(&staging, text, text);
+            store.insert(&store.hold().unwrap(), &[&tree]).unwrap();
+            assert!(store.is_untouched(&tree.digest, &tree.files), "{text}");
+            (store.tree(&tree.digest).unwrap(), tree)
+        };
+        let writable = |path: &Path| {
+            fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        let closed = |path: &Path| {
+            fs::set_permissions(path, PermissionsExt::from_mode(0o555)).unwrap();
+        };
+        type Touch<'t> = &'t dyn Fn(&Path);
+        let touches: [(&str, Touch<'_>); 6] = [
+            ("same size", &|root| {
+                let file = root.join("SKILL.md");
+                writable(&file);
+                fs::write(&file, "sAme size").unwrap();
+                fs::set_permissions(&file, PermissionsExt::from_mode(0o444)).unwrap();
+            }),
+            ("mode", &|root| writable(&root.join("a/b/run"))),
+            ("added", &|root| {
+                writable(root);
+                fs::write(root.join("more"), "x").unwrap();
+                closed(root);
+            }),
+            ("added deep", &|root| {
+                writable(&root.join("a/b"));
+                fs::write(root.join("a/b/more"), "x").unwrap();
+                closed(&root.join("a/b"));
+            }),
+            ("removed", &|root| {
+                writable(&root.join("a/b"));
+                fs::remove_file(root.join("a/b/run")).unwrap();
+                closed(&root.join("a/b"));
+            }),
+            ("gone", &|root| remove_tree(root).unwrap()),
+        ];
+        for (name, touch) in touches {
+            let (root, tree) = inserted(name);
+            touch(&root);
+            assert!(!store.is_untouched(&tree.digest, &tree.files), "{name}");
+        }
     }
 
     #[test]

@@ -44,8 +44,12 @@ struct TextLine {
 
 #[derive(Debug)]
 struct FenceBlock {
-    /// `true` if it has commands to run, and no sentence says that they are an example.
-    orders: bool,
+    /// `true` if its language is one of commands to run.
+    has_commands: bool,
+    /// The number of lines before it.
+    lines_before: usize,
+    /// `true` if the text before it says that it shows something. Known only if it was asked for.
+    is_example: OnceCell<bool>,
 }
 
 /// The lines of a file.
@@ -156,8 +160,11 @@ impl<'t> TextLayout<'t> {
             *fence = Some((mark, marks));
             let info = trimmed[marks..].trim().to_ascii_lowercase();
             let language = info.split([' ', '{', ',', ':']).next().unwrap_or_default();
-            let orders = COMMANDS.contains(&language) && !self.is_introduced_as_example();
-            self.blocks.push(FenceBlock { orders });
+            self.blocks.push(FenceBlock {
+                has_commands: COMMANDS.contains(&language),
+                lines_before: self.lines.len(),
+                is_example: OnceCell::new(),
+            });
             let index = u32::try_from(self.blocks.len() - 1).unwrap_or(u32::MAX);
             return LineKind::Fence(index);
         }
@@ -170,10 +177,18 @@ impl<'t> TextLayout<'t> {
         }
     }
 
-    /// Returns `true` if the text before a block says that it shows something, and does not order it.
-    fn is_introduced_as_example(&self) -> bool {
-        let mut prose = self
-            .lines
+    /// Returns `true` if a block has commands to run, and no sentence says that they are an example.
+    fn orders(&self, index: u32) -> bool {
+        self.blocks.get(index as usize).is_some_and(|block| {
+            let is_example = || self.is_introduced_as_example(block.lines_before);
+            block.has_commands && !block.is_example.get_or_init(is_example)
+        })
+    }
+
+    /// Returns `true` if the text before a line says that it shows something, and does not order it.
+    fn is_introduced_as_example(&self, lines_before: usize) -> bool {
+        let lines = &self.lines[..lines_before.min(self.lines.len())];
+        let mut prose = lines
             .iter()
             .rev()
             .filter(|line| line.kind != LineKind::Blank);
@@ -183,7 +198,7 @@ impl<'t> TextLayout<'t> {
             let text = &text[from..];
             DESCRIBES.is_match(text) || FORBIDS.is_match(text)
         });
-        let mut headings = self.lines.iter().rev().take(200);
+        let mut headings = lines.iter().rev().take(200);
         let heading = headings.find(|line| line.kind == LineKind::Heading);
         is_before
             || heading.is_some_and(|line| TITLES.is_match(clip(self.line(line), INTRODUCTION)))
@@ -344,8 +359,7 @@ impl<'t> Passage<'t, '_> {
             (FileRole::Script, _) if is_comment => FindingPlace::Quotation,
             (FileRole::Script, _) => FindingPlace::Script,
             (role, LineKind::Fence(index)) => {
-                let block = self.layout.blocks.get(index as usize);
-                let orders = block.is_some_and(|block| block.orders) && !is_comment;
+                let orders = !is_comment && self.layout.orders(index);
                 match (orders, role) {
                     (false, _) => FindingPlace::FencedExample,
                     (true, FileRole::Main) => FindingPlace::Instruction,

@@ -7,6 +7,7 @@ pub mod harness;
 #[cfg(target_os = "linux")]
 pub mod opens;
 pub mod oracle;
+pub mod pages;
 pub mod server;
 #[cfg(feature = "model")]
 pub mod stream;

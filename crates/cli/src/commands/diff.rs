@@ -65,6 +65,7 @@ pub(crate) fn run(
     }
     printer.status(&match changes.len() {
         0 => "No differences".to_owned(),
+        1 => "1 file differs".to_owned(),
         count => format!("{} differ", wording::count(count, "file")),
     });
     Ok(exit)

@@ -1,7 +1,7 @@
 //! `prowess lock`
 
 use clap::Args;
-use prowess_diag::{sanitize, wording};
+use prowess_diag::wording;
 use prowess_package::operations::{apply, plan_lock};
 use serde_json::json;
 
@@ -52,19 +52,7 @@ pub(crate) fn run(
         return Ok(exit);
     }
     packages::print_notes(&plan, printer);
-    for change in &plan.changes {
-        let shown = |package: &Option<_>| {
-            package
-                .as_ref()
-                .map_or("none".to_owned(), packages::version)
-        };
-        printer.status(&format!(
-            "{}  {} → {}",
-            sanitize::line(&change.name),
-            shown(&change.old),
-            shown(&change.new)
-        ));
-    }
+    packages::print_changes(&plan, printer);
     printer.status(&match (is_current, args.check) {
         (true, _) => "The lockfile is current".to_owned(),
         (false, true) => "The lockfile would change; write it with `prowess lock`".to_owned(),

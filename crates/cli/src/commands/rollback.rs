@@ -80,18 +80,6 @@ pub(crate) fn run(
         printer.json(&json!({ "schema": packages::SCHEMA, "changes": document }))?;
         return Ok(Exit::Done);
     }
-    for change in &plan.changes {
-        let shown = |package: &Option<_>| {
-            package
-                .as_ref()
-                .map_or("none".to_owned(), packages::version)
-        };
-        printer.status(&format!(
-            "{}  {} → {}",
-            sanitize::line(&change.name),
-            shown(&change.old),
-            shown(&change.new)
-        ));
-    }
+    packages::print_changes(&plan, printer);
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ use prowess_diag::{theme, wording};
 use prowess_scan::FindingPlace;
 use serde_json::json;
 
-use super::validate::{self, FormatArg, FormattedFinding, ValidateArgs};
+use super::validate::{self, FindingsArgs, FormatArg, FormattedFinding, ValidateArgs};
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
@@ -45,22 +45,8 @@ pub(crate) struct ScanArgs {
     /// Lowest severity that fails the run: error, warning, note (default: error)
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub(crate) fail_on: Option<String>,
-    /// Output format: full, concise, json, github, sarif (default: full)
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "full",
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Output"
-    )]
-    pub(crate) format: FormatArg,
-    /// Same as `--format json`
-    #[arg(long, help_heading = "Output", conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// Print the number of findings per rule instead of the findings
-    #[arg(long, help_heading = "Output")]
-    pub(crate) statistics: bool,
+    #[command(flatten)]
+    pub(crate) output: FindingsArgs,
 }
 
 pub(crate) fn run(
@@ -77,23 +63,13 @@ pub(crate) fn run(
     }
     let args = ValidateArgs {
         paths: args.paths.clone(),
-        fix: false,
-        unsafe_fixes: false,
-        diff: false,
-        profile: None,
-        target: None,
-        dialect: None,
         select: args.select.clone(),
         ignore: args.ignore.clone(),
-        severity: Vec::new(),
         fail_on: args.fail_on.clone(),
-        no_config: false,
-        format: args.format,
-        json: args.json,
-        statistics: args.statistics,
-        watch: false,
+        output: args.output.clone(),
         security: true,
         scan_only: true,
+        ..ValidateArgs::default()
     };
     validate::run(&args, global, environment, printer)
 }

@@ -144,7 +144,7 @@ pub(crate) fn run(
         let answer = if args.json {
             None
         } else {
-            let question = format!("{counts}. Take all, only those with the same power, or none?");
+            let question = format!("{counts}. Take all, only the same power, or none?");
             permissions::ask(&question, "a/s/N")
         };
         match answer.as_deref() {

@@ -34,7 +34,28 @@ use crate::output::{Exit, Failure, Printer, Progress};
 use crate::targets::{self, Meant};
 use crate::visible_skills::{self, Library};
 
-#[derive(Debug, Args)]
+/// How findings are printed, for `validate` and `scan`.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FindingsArgs {
+    /// Output format: full, concise, json, github, sarif (default: full)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "full",
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    pub(crate) format: FormatArg,
+    /// Same as `--format json`
+    #[arg(long, help_heading = "Output", conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Print the number of findings per rule instead of the findings
+    #[arg(long, help_heading = "Output")]
+    pub(crate) statistics: bool,
+}
+
+#[derive(Debug, Default, Args)]
 #[command(
     about = "Check skills against the specification\n\nChecks every skill, agent file and mission file in the given folders. Files are only changed with `--fix`.",
     after_help = "\
@@ -90,22 +111,8 @@ pub(crate) struct ValidateArgs {
     /// Ignore configuration files
     #[arg(long, help_heading = "Rules")]
     pub(crate) no_config: bool,
-    /// Output format: full, concise, json, github, sarif (default: full)
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "full",
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Output"
-    )]
-    pub(crate) format: FormatArg,
-    /// Same as `--format json`
-    #[arg(long, help_heading = "Output", conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// Print the number of findings per rule instead of the findings
-    #[arg(long, help_heading = "Output")]
-    pub(crate) statistics: bool,
+    #[command(flatten)]
+    pub(crate) output: FindingsArgs,
     /// Watch for changes and check again
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
@@ -117,8 +124,19 @@ pub(crate) struct ValidateArgs {
     pub(crate) scan_only: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+impl FindingsArgs {
+    fn format(&self) -> FormatArg {
+        if self.json {
+            FormatArg::Json
+        } else {
+            self.format
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatArg {
+    #[default]
     Full,
     Concise,
     Json,
@@ -205,11 +223,7 @@ fn once(
         })?,
         None => config.fail_on.unwrap_or(Severity::Error),
     };
-    let format = if args.json {
-        FormatArg::Json
-    } else {
-        args.format
-    };
+    let format = args.output.format();
     let job = ValidationJob {
         rules,
         action: match args {
@@ -228,7 +242,7 @@ fn once(
     };
     let screen = Screen {
         format,
-        prints: !args.statistics && !args.diff,
+        prints: !args.output.statistics && !args.diff,
         is_diff: args.diff,
         layout: printer.layout(),
         global,
@@ -243,7 +257,9 @@ fn once(
     let outcome = if let Some(paths) = paths {
         validation::run(&job, paths, &screen)
     } else {
-        if job.action == ValidationAction::Fix && (format != FormatArg::Full || args.statistics) {
+        if job.action == ValidationAction::Fix
+            && (format != FormatArg::Full || args.output.statistics)
+        {
             return Err(Failure::new(
                 "`-` with `--fix` prints the fixed text and cannot be combined with other formats",
             )
@@ -297,10 +313,16 @@ fn once(
         ));
     }
     if args.scan_only {
-        scan::print(&outcome, format, args.statistics, printer)?;
+        scan::print(&outcome, format, args.output.statistics, printer)?;
         scan::summarise(&outcome, &elapsed, printer);
     } else {
-        print_results(&outcome, &job.rules, format, args.statistics, printer)?;
+        print_results(
+            &outcome,
+            &job.rules,
+            format,
+            args.output.statistics,
+            printer,
+        )?;
         summarise(&outcome, &elapsed, printer);
     }
     for error in &outcome.failures {

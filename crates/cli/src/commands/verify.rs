@@ -65,8 +65,13 @@ pub(crate) fn run(
     }
     let of = wording::count(report.packages, "package");
     printer.status(&format!(
-        "{} of {of} differs",
-        wording::thousands(differing.len())
+        "{} of {of} {}",
+        wording::thousands(differing.len()),
+        if differing.len() == 1 {
+            "differs"
+        } else {
+            "differ"
+        }
     ));
     if let [name, ..] = &*differing {
         let diff = wording::command(["prowess", "diff", name]);

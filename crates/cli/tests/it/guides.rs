@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::world::World;
 
 /// The guides, and the fewest commands that each must run.
-const GUIDES: [(&str, usize); 8] = [
+const GUIDES: [(&str, usize); 9] = [
     ("convert.md", 4),
     ("from-claude-code.md", 8),
     ("from-planck.md", 6),
@@ -17,6 +17,7 @@ const GUIDES: [(&str, usize); 8] = [
     ("from-squadron.md", 8),
     ("missions.md", 14),
     ("packages.md", 18),
+    ("packages-compared.md", 20),
 ];
 
 /// A fenced block of a guide.
@@ -24,13 +25,16 @@ const GUIDES: [(&str, usize); 8] = [
 enum Snippet {
     /// A file of the project.
     File { path: String, text: String },
+    /// A file that is written between two commands.
+    ChangedFile { path: String, text: String },
     /// The configuration of the user.
     Configuration(String),
     /// A command line, and the exit codes that it may have.
     Command { line: String, codes: Vec<i32> },
 }
 
-/// Returns the snippets of a guide. A fence is `LANGUAGE PATH` for a file, `toml` for the
+/// Returns the snippets of a guide. A fence is `LANGUAGE PATH` for a file, `LANGUAGE PATH changed` for
+/// one that is written after the commands before it, `toml` for the
 /// configuration, `sh` for commands, and `text` for output. A comment `# exits with N` gives exit
 /// codes other than 0.
 fn snippets(text: &str) -> Vec<Snippet> {
@@ -44,6 +48,10 @@ fn snippets(text: &str) -> Vec<Snippet> {
         let mut text = block.join("\n");
         text.push('\n');
         match info.split_once(' ') {
+            Some((_, path)) if path.ends_with(" changed") => found.push(Snippet::ChangedFile {
+                path: path.trim_end_matches(" changed").to_owned(),
+                text,
+            }),
             Some((_, path)) => found.push(Snippet::File {
                 path: path.to_owned(),
                 text,
@@ -133,11 +141,14 @@ fn follow(world: &World, name: &str, text: &str) -> usize {
         match snippet {
             Snippet::File { path, text } => _ = world.file(path, text),
             Snippet::Configuration(text) => _ = world.file("~/config.toml", text),
-            Snippet::Command { .. } => {}
+            Snippet::ChangedFile { .. } | Snippet::Command { .. } => {}
         }
     }
     let mut count = 0;
     for snippet in &snippets {
+        if let Snippet::ChangedFile { path, text } = snippet {
+            world.file(path, text);
+        }
         let Snippet::Command { line, codes } = snippet else {
             continue;
         };

@@ -21,7 +21,7 @@ use crate::world::World;
 /// Number of kills.
 const KILLS: usize = 200;
 /// Number of projects at once.
-const AT_ONCE: u64 = 2;
+const AT_ONCE: usize = 2;
 /// Maximum number of starts of one command that is to be killed.
 const MOST_STARTS: usize = 100;
 /// Fixes the delays.
@@ -325,12 +325,12 @@ fn commands_killed_at_random_moments_leave_the_old_or_the_new_state() {
                 let total = &total;
                 scope.spawn(move || {
                     let mut random =
-                        Random(seed ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                        Random(seed ^ (worker as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
                     let mut sums = BTreeMap::new();
                     // Both go through all commands, from another one.
-                    let most = KILLS.div_ceil(COMMANDS.len() * AT_ONCE as usize);
+                    let most = KILLS.div_ceil(COMMANDS.len() * AT_ONCE);
                     for number in 0..COMMANDS.len() {
-                        let position = (number + worker as usize * 3) % COMMANDS.len();
+                        let position = (number + worker * 3) % COMMANDS.len();
                         let counts = killed(COMMANDS[position], &mut random, most, total);
                         sums.insert(position, counts);
                     }

@@ -347,3 +347,40 @@ fn frozen_sync_fails_and_writes_nothing() {
     world.file(MANIFEST, &manifest);
     world.run(&["sync", "--frozen"]).expect(0);
 }
+
+/// `49`: the same files give the same archive, whoever wrote them and when, and install back.
+#[test]
+fn pack_gives_the_same_bytes_everywhere() {
+    let files = [
+        ("SKILL.md", skill("forms", "1.0.0", "Fill them in."), 0o644),
+        ("references/b.md", "b".to_owned(), 0o644),
+        ("references/a.md", "a".to_owned(), 0o644),
+        ("scripts/run.sh", "echo done\n".to_owned(), 0o755),
+    ];
+    let packed = [false, true].map(|reversed| {
+        let world = World::new();
+        let mut order: Vec<_> = files.iter().collect();
+        if reversed {
+            order.reverse();
+        }
+        for (path, text, mode) in order {
+            // Permissions of other users do not count, and neither do times.
+            let mode = if reversed { mode & 0o700 } else { *mode };
+            world.file_with_mode(&format!("own/forms/{path}"), text, mode);
+        }
+        let shown = world.run(&["pack", "own/forms", "--json"]).expect(0).json();
+        let digest = shown["archives"][0]["digest"].as_str().unwrap().to_owned();
+        world
+            .run(&["pack", "own/forms", "--format", "tar.gz"])
+            .expect(0);
+        for archive in ["forms.skill", "forms.tar.gz"] {
+            world.run(&["add", archive]).expect(0);
+            let lock = read(&world, LOCK);
+            assert!(lock.contains(&format!("\ndigest = \"{digest}\"")), "{lock}");
+            world.run(&["verify"]).expect(0);
+            world.run(&["remove", "forms"]).expect(0);
+        }
+        ["forms.skill", "forms.tar.gz"].map(|archive| fs::read(world.path(archive)).unwrap())
+    });
+    assert_eq!(packed[0], packed[1]);
+}

@@ -18,41 +18,38 @@
 //! | `sidecar=TEXT` | the contents of `agents/openai.yaml`; `~` is a blank, `;` a line break |
 //! | `repeat=N` | the last line of the example is repeated N times |
 
+use std::ops::Deref;
+
 use prowess_lint::rules::{FixKind, RULES};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, LintTarget};
 use prowess_spec::{FileKind, PackageFile, PackageListing, ReadFault};
+use prowess_test::pages::{self, PageExample};
 
-struct Example {
-    kind: String,
-    settings: Vec<(String, String)>,
-    text: String,
+/// An example of a page, as a skill.
+struct Example(PageExample);
+
+impl Deref for Example {
+    type Target = PageExample;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Example {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.settings
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
-    }
-
     fn bytes(&self) -> Vec<u8> {
-        let mut text = self.text.clone();
+        let mut example = self.0.clone();
         if let Some(count) = self.get("repeat") {
-            let last = format!("{}\n", text.lines().last().unwrap());
-            text.push_str(&last.repeat(count.parse::<usize>().unwrap() - 1));
+            let last = format!("{}\n", example.text.lines().last().unwrap());
+            let more = count.parse::<usize>().unwrap() - 1;
+            example.text.push_str(&last.repeat(more));
         }
-        if self.get("escapes").is_some() {
-            text = unescape(&text);
-        }
+        let mut text = example.unescaped();
         if self.get("breaks") == Some("cr") {
             text = text.replace('\n', "\r");
         }
         let mut bytes = text.into_bytes();
-        let extra = self.get("bytes").unwrap_or_default();
-        bytes.extend(
-            (0..extra.len() / 2).map(|i| u8::from_str_radix(&extra[2 * i..2 * i + 2], 16).unwrap()),
-        );
+        bytes.extend(pages::bytes_of_hex(self.get("bytes").unwrap_or_default()));
         bytes
     }
 
@@ -118,51 +115,10 @@ impl Example {
     }
 }
 
-fn unescape(text: &str) -> String {
-    let mut result = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\\u{") {
-        let (code, tail) = after.split_once('}').unwrap();
-        result.push_str(before);
-        result.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
-        rest = tail;
-    }
-    result + rest
-}
-
 fn examples(page: &str) -> Vec<Example> {
-    let mut examples = Vec::new();
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        let marks = line.len() - line.trim_start_matches('`').len();
-        let info = &line[marks..];
-        let languages = ["markdown ", "json ", "yaml ", "hcl "];
-        if marks < 3 || !languages.iter().any(|language| info.starts_with(language)) {
-            continue;
-        }
-        let mut words = info.split(' ').skip(1);
-        let kind = words.next().unwrap().to_owned();
-        let settings = words
-            .map(|word| {
-                word.split_once('=')
-                    .map_or((word.to_owned(), String::new()), |(k, v)| {
-                        (k.to_owned(), v.to_owned())
-                    })
-            })
-            .collect();
-        let close = "`".repeat(marks);
-        let text: String = lines
-            .by_ref()
-            .take_while(|line| *line != close)
-            .map(|line| format!("{line}\n"))
-            .collect();
-        examples.push(Example {
-            kind,
-            settings,
-            text,
-        });
-    }
-    examples
+    let languages = ["markdown", "json", "yaml", "hcl"];
+    let examples = pages::examples(page, &languages).into_iter();
+    examples.map(Example).collect()
 }
 
 /// Runs a check for every rule about skills and reports all failures, not only the first. The examples
@@ -175,62 +131,37 @@ fn each_rule_of(
     is_meant: &dyn Fn(&prowess_lint::LintRule) -> bool,
     check: impl Fn(&'static prowess_lint::LintRule, &[Example]) -> Result<(), String>,
 ) {
-    let failures: Vec<String> = RULES
-        .iter()
-        .filter(|rule| is_meant(rule))
-        .filter_map(|rule| {
-            check(rule, &examples(rule.page))
-                .err()
-                .map(|error| format!("{}: {error}", rule.id))
-        })
-        .collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    pages::check_each(
+        RULES.iter().filter(|rule| is_meant(rule)),
+        |rule| rule.id,
+        |rule| check(rule, &examples(rule.page)),
+    );
+}
+
+/// Checks all examples of a kind.
+fn all_hold(
+    examples: &[Example],
+    kind: &str,
+    holds: impl Fn(&[&'static str]) -> bool,
+) -> Result<(), String> {
+    let findings = |example: &PageExample| Example(example.clone()).findings();
+    let plain: Vec<PageExample> = examples.iter().map(|example| example.0.clone()).collect();
+    pages::all_hold(
+        &plain,
+        kind,
+        |example| holds(&findings(example)),
+        |example| format!("findings {:?}", findings(example)),
+    )
 }
 
 #[test]
 fn bad_examples_have_findings() {
-    each_rule(|rule, examples| {
-        let bad: Vec<&Example> = examples
-            .iter()
-            .filter(|example| example.kind == "bad")
-            .collect();
-        if bad.is_empty() {
-            return Err("the page has no bad example".into());
-        }
-        let missed = bad
-            .iter()
-            .position(|example| !example.findings().contains(&rule.id));
-        missed.map_or(Ok(()), |index| {
-            Err(format!(
-                "bad example {} is not found; found {:?}",
-                index + 1,
-                bad[index].findings()
-            ))
-        })
-    });
+    each_rule(|rule, examples| all_hold(examples, "bad", |found| found.contains(&rule.id)));
 }
 
 #[test]
 fn good_examples_have_no_findings() {
-    each_rule(|_, examples| {
-        let good: Vec<&Example> = examples
-            .iter()
-            .filter(|example| example.kind == "good")
-            .collect();
-        if good.is_empty() {
-            return Err("the page has no good example".into());
-        }
-        let dirty = good
-            .iter()
-            .position(|example| !example.findings().is_empty());
-        dirty.map_or(Ok(()), |index| {
-            Err(format!(
-                "good example {} has findings {:?}",
-                index + 1,
-                good[index].findings()
-            ))
-        })
-    });
+    each_rule(|_, examples| all_hold(examples, "good", <[_]>::is_empty));
 }
 
 #[test]
@@ -318,16 +249,9 @@ fn pages_have_the_same_headings() {
 /// `prowess explain` wraps text but not examples and tables; those must fit a terminal.
 #[test]
 fn unwrapped_lines_fit_a_terminal() {
-    const COLUMNS: usize = 78;
     each_rule_of(&|_| true, |rule, examples| {
         let tables = rule.page.lines().filter(|line| line.starts_with('|'));
-        let mut fixed = examples
-            .iter()
-            .flat_map(|example| example.text.lines())
-            .chain(tables);
-        match fixed.find(|line| line.chars().count() > COLUMNS) {
-            Some(line) => Err(format!("wider than {COLUMNS} columns: {line}")),
-            None => Ok(()),
-        }
+        let texts = examples.iter().flat_map(|example| example.text.lines());
+        pages::fit_a_terminal(texts.chain(tables))
     });
 }

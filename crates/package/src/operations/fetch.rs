@@ -346,7 +346,7 @@ impl<'a> SourceFetcher<'a> {
         files: &CommitFiles<'_>,
     ) -> Result<FetchedPackage, PackageError> {
         let signed = self.check_tag(&source.url, chosen.name.as_deref(), &chosen.commit)?;
-        let tree = self.stage(name, found, files.repository())?;
+        let tree = self.stage(name, found, files)?;
         let declared = Declared::of(&tree.folder);
         if is_held && let WantedRef::Version(range) = &source.wanted {
             hold_against(range, declared.version.as_deref())?;
@@ -712,7 +712,7 @@ impl<'a> SourceFetcher<'a> {
         };
         let signed = self.check_tag(url, chosen.name.as_deref(), &chosen.commit)?;
         let tree = self.with_commit(url, &chosen, true, |files, found| {
-            self.stage(&locked.name, found.select(path)?, files.repository())
+            self.stage(&locked.name, found.select(path)?, files)
         })?;
         Ok((tree, signed))
     }

@@ -1,5 +1,7 @@
 //! Makes store and scope folder match the lock, and the lock the manifest.
 
+use std::collections::BTreeSet;
+
 use crate::error::PackageError;
 use crate::journal::EntryState;
 use crate::lock::{LockFile, LockedPackage};
@@ -21,7 +23,8 @@ use super::{OperationError, PackageContext, ScopeTexts};
 pub struct SyncOptions {
     /// `true` to fail if the lock does not satisfy the manifest.
     pub frozen: bool,
-    /// `true` to read the trees in the store, not only to look if they are there.
+    /// `true` to look at the files of the trees in the store, and to read those of a tree that was
+    /// touched; `false` to look only if the trees are there.
     pub verify_store: bool,
 }
 
@@ -39,7 +42,7 @@ pub fn plan_sync(
     plan.replace_changed = true;
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
     resolve_missing(context, &texts, &fetcher, &mut plan)?;
-    let changed: Vec<String> = plan
+    let changed: BTreeSet<String> = plan
         .changes
         .iter()
         .map(|change| change.name.clone())
@@ -95,8 +98,9 @@ fn check_frozen(texts: &ScopeTexts) -> Result<(), PackageError> {
             names.push(entry.name.clone());
         }
     }
+    let wanted = texts.manifest.names();
     let unwanted = texts.lock.packages.iter();
-    let unwanted = unwanted.filter(|package| texts.manifest.get(&package.name).is_none());
+    let unwanted = unwanted.filter(|package| !wanted.contains(&*package.name));
     names.extend(unwanted.map(|package| package.name.clone()));
     if names.is_empty() {
         return Ok(());
@@ -120,8 +124,9 @@ fn resolve_missing(
         let one = resolve_entry(fetcher, entry)?;
         add_fetched(plan, context, texts, one);
     }
+    let wanted = texts.manifest.names();
     for package in &texts.lock.packages {
-        if texts.manifest.get(&package.name).is_none() {
+        if !wanted.contains(&*package.name) {
             plan.change(Some(package), None);
         }
     }
@@ -212,7 +217,8 @@ fn sync_package(
     let found = super::verify::found_entry(context, package);
     if let Some(digest) = &package.digest {
         let is_there = if options.verify_store {
-            context.store.verify(digest)? == TreeState::Whole
+            context.store.is_untouched(digest, &package.files)
+                || context.store.verify(digest)? == TreeState::Whole
         } else {
             context.store.has(digest)
         };

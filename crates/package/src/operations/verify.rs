@@ -157,13 +157,14 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         .collect();
     report.packages = meant.len();
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
+    let wanted = texts.manifest.names();
     for package in &meant {
         if fetcher.is_unchecked(package) {
             report.findings.push(VerifyFinding::Unsigned {
                 name: package.name.clone(),
             });
         }
-        if texts.manifest.get(&package.name).is_none() {
+        if !wanted.contains(&*package.name) {
             report.findings.push(VerifyFinding::NotWanted {
                 name: package.name.clone(),
             });

@@ -13,6 +13,7 @@ use prowess_package::operations::{
 };
 use prowess_package::{LockedSource, PackageError};
 use prowess_registry::digest_of;
+use serde_json::{Value, json};
 
 use crate::shop::{Shop, typed};
 use prowess_test::WebServer;
@@ -20,6 +21,7 @@ use prowess_test::WebServer;
 prowess_test::tests! {
     packed_archives_install_back_to_the_same_digest
     site_is_read_in_every_version
+    site_has_the_shapes_of_the_specifications
     wrong_digest_installs_nothing
     stale_index_is_refused
     index_of_another_host_is_not_followed
@@ -166,6 +168,93 @@ fn site_is_read_in_every_version() {
     assert_eq!(
         shop.lock().get("pdf").unwrap().digest.as_ref(),
         Some(&expected)
+    );
+}
+
+/// The shapes that the specifications of the indexes describe. The address of the schema of version 0.2.0
+/// is a name: no schema is published there.
+fn site_has_the_shapes_of_the_specifications() {
+    let world = tempfile::tempdir().unwrap();
+    let (pdf, csv) = (skill(world.path(), "pdf"), skill(world.path(), "csv"));
+    let site = world.path().join("site");
+    let skills = [("pdf".to_owned(), pdf.clone()), ("csv".to_owned(), csv)];
+    pack_site(&skills, &site, None).unwrap();
+    let read = |path: &str| -> Value {
+        serde_json::from_slice(&fs::read(site.join(path)).unwrap()).unwrap()
+    };
+    let name = json!({ "type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 64 });
+    let description = json!({ "type": "string", "minLength": 1, "maxLength": 1024 });
+    let shape = |properties: Value| {
+        let keys: Vec<String> = properties.as_object().unwrap().keys().cloned().collect();
+        json!({ "type": "object", "required": keys, "properties": properties })
+    };
+    let entry = shape(json!({
+        "name": name,
+        "type": { "enum": ["skill-md", "archive"] },
+        "description": description,
+        "url": { "type": "string", "minLength": 1 },
+        "digest": { "type": "string", "pattern": "^sha256:[0-9a-f]{64}$" },
+    }));
+    let current = json!({
+        "type": "object",
+        "required": ["$schema", "skills"],
+        "properties": {
+            "$schema": { "const": "https://schemas.agentskills.io/discovery/0.2.0/schema.json" },
+            "skills": { "type": "array", "minItems": 2, "items": entry },
+        },
+    });
+    let files = json!({ "type": "array", "minItems": 1, "items": { "type": "string", "pattern": "^[^/.][^\\\\]*$" } });
+    let entry = shape(json!({ "name": name, "description": description, "files": files }));
+    // Version 0.1.0 has no `$schema`; OpenCode reads the same file.
+    let first = json!({
+        "type": "object",
+        "required": ["skills"],
+        "properties": { "$schema": false, "skills": { "type": "array", "minItems": 2, "items": entry } },
+    });
+    for (path, schema) in [
+        (".well-known/agent-skills/index.json", current),
+        (".well-known/skills/index.json", first),
+    ] {
+        let index = read(path);
+        let schema = jsonschema::validator_for(&schema).unwrap();
+        let faults: Vec<String> = schema
+            .iter_errors(&index)
+            .map(|fault| fault.to_string())
+            .collect();
+        assert!(faults.is_empty(), "{path}: {faults:?}\n{index}");
+    }
+    // What the indexes name is there, with the digests that they give.
+    for entry in read(".well-known/agent-skills/index.json")["skills"]
+        .as_array()
+        .unwrap()
+    {
+        let url = entry["url"].as_str().unwrap();
+        let place = match url.strip_prefix('/') {
+            Some(rooted) => site.join(rooted),
+            None => site.join(".well-known/agent-skills").join(url),
+        };
+        let digest = prowess_package::tree::digest_of_bytes(&fs::read(place).unwrap());
+        assert_eq!(entry["digest"], digest, "{url}");
+    }
+    for entry in read(".well-known/skills/index.json")["skills"]
+        .as_array()
+        .unwrap()
+    {
+        let folder = site
+            .join(".well-known/skills")
+            .join(entry["name"].as_str().unwrap());
+        for file in entry["files"].as_array().unwrap() {
+            assert!(folder.join(file.as_str().unwrap()).is_file(), "{file}");
+        }
+    }
+    // The same files give the same site, whenever they were written.
+    let again = world.path().join("again");
+    fs::set_permissions(pdf.join("SKILL.md"), PermissionsExt::from_mode(0o600)).unwrap();
+    pack_site(&skills, &again, None).unwrap();
+    let index = ".well-known/agent-skills/index.json";
+    assert_eq!(
+        fs::read(again.join(index)).unwrap(),
+        fs::read(site.join(index)).unwrap()
     );
 }
 

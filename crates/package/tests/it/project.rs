@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use prowess_package::fault::{FaultEffect, FaultPoints};
 use prowess_package::operations::{
     AddRequest, PackageContext, RollbackTarget, SyncOptions, UpdateOptions, apply, plan_add,
-    plan_remove, plan_rollback, plan_sync, plan_update, verify,
+    plan_fork, plan_remove, plan_rollback, plan_sync, plan_update, verify,
 };
 use prowess_package::project::{ProjectError, wait_for_commit};
 use prowess_package::{PackageError, PackageSource};
@@ -23,6 +23,8 @@ prowess_test::tests! {
     killed_remove_leaves_the_old_or_the_new_state
     killed_rollback_leaves_the_old_or_the_new_state
     killed_vendored_update_leaves_the_old_or_the_new_state
+    killed_sync_leaves_the_old_or_the_new_state
+    killed_fork_leaves_the_old_or_the_new_state
     full_and_read_only_disks_leave_the_old_or_the_new_state
     next_command_recovers_before_it_plans
     link_out_of_the_project_is_refused
@@ -39,14 +41,18 @@ enum Operation {
     Remove,
     Rollback,
     Vendored,
+    Sync,
+    Fork,
 }
 
-const OPERATIONS: [(&str, Operation); 5] = [
+const OPERATIONS: [(&str, Operation); 7] = [
     ("add", Operation::Add),
     ("update", Operation::Update),
     ("remove", Operation::Remove),
     ("rollback", Operation::Rollback),
     ("vendored", Operation::Vendored),
+    ("links", Operation::Sync),
+    ("fork", Operation::Fork),
 ];
 
 impl Operation {
@@ -56,6 +62,12 @@ impl Operation {
             .find(|(_, operation)| *operation == self)
             .unwrap()
             .0
+    }
+
+    /// Returns `true` if a stopped operation leaves a note in the state folder, after which it has
+    /// fewer points.
+    fn leaves_notes(self) -> bool {
+        self == Self::Fork
     }
 
     /// Brings the project to the state before the operation.
@@ -73,8 +85,14 @@ impl Operation {
                 shop.add(&first, &["pdf", "csv"]);
                 main();
             }
-            Self::Remove => {
+            Self::Remove | Self::Fork => {
                 shop.add(&first, &["pdf", "csv"]);
+            }
+            Self::Sync => {
+                shop.add(&first, &["pdf", "csv"]);
+                for name in ["pdf", "csv"] {
+                    fs::remove_file(shop.skill(name)).unwrap();
+                }
             }
             Self::Rollback => {
                 shop.add(&first, &["pdf", "csv"]);
@@ -96,6 +114,8 @@ impl Operation {
             Self::Update | Self::Vendored => plan_update(context, &UpdateOptions::default()),
             Self::Remove => plan_remove(context, &["pdf"]),
             Self::Rollback => plan_rollback(context, &RollbackTarget::default()),
+            Self::Sync => plan_sync(context, SyncOptions::default()),
+            Self::Fork => plan_fork(context, "pdf"),
         }?;
         apply(context, &plan).map(drop)
     }
@@ -162,6 +182,7 @@ fn killed(operation: Operation) {
     let new = first.snapshot();
     assert_ne!(old, new);
     assert!(points >= 8, "{points} points");
+    eprintln!("{}: {points} points", operation.name());
     let mut seen = (0, 0);
     let (mut shop, mut source) = prepared(operation, &first);
     for at in 1..=points {
@@ -177,7 +198,11 @@ fn killed(operation: Operation) {
         assert!(!state.join("journal").exists());
         if now == old {
             seen.0 += 1;
-            shop.reset();
+            if operation.leaves_notes() {
+                (shop, source) = prepared(operation, &first);
+            } else {
+                shop.reset();
+            }
         } else {
             assert_eq!(now, new, "point {at} of {points}");
             seen.1 += 1;
@@ -206,6 +231,14 @@ fn killed_rollback_leaves_the_old_or_the_new_state() {
 
 fn killed_vendored_update_leaves_the_old_or_the_new_state() {
     killed(Operation::Vendored);
+}
+
+fn killed_sync_leaves_the_old_or_the_new_state() {
+    killed(Operation::Sync);
+}
+
+fn killed_fork_leaves_the_old_or_the_new_state() {
+    killed(Operation::Fork);
 }
 
 fn next_command_recovers_before_it_plans() {
@@ -255,12 +288,21 @@ fn full_and_read_only_disks_leave_the_old_or_the_new_state() {
                 let result = operation.run(&shop.context_with(faults), &typed(&source));
                 let error = result.expect_err("the error is reported");
                 assert!(error.to_string().starts_with("cannot "), "{error}");
-                let is_old = shop.snapshot().lock == old.lock;
+                let has_old_lock = shop.snapshot().lock == old.lock;
                 shop.recover();
                 shop.check_store();
+                // Links alone have no commit point but the journal.
+                let is_old = match operation {
+                    Operation::Sync => shop.snapshot() == old,
+                    _ => has_old_lock,
+                };
                 if is_old {
                     assert_eq!(shop.snapshot(), old, "{operation:?} {kind:?} {at}");
-                    shop.reset();
+                    if operation.leaves_notes() {
+                        (shop, source) = prepared(operation, &first);
+                    } else {
+                        shop.reset();
+                    }
                 } else {
                     assert_eq!(shop.snapshot(), new, "{operation:?} {kind:?} {at}");
                     (shop, source) = prepared(operation, &first);

@@ -1,7 +1,5 @@
 //! Tests of the rules.
 
-#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
-
 mod hostile;
 mod pages;
 mod properties;

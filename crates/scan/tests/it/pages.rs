@@ -3,143 +3,56 @@
 //! `escapes` if `\u{…}` stands for a character.
 
 use prowess_scan::{RULES, ScanContent, ScanFile, ScanRule, SkillScanner};
+use prowess_test::pages::{self, PageExample};
 
-struct Example {
-    kind: String,
-    settings: Vec<(String, String)>,
-    text: String,
+fn findings(example: &PageExample) -> Vec<&'static str> {
+    let text = example.unescaped();
+    let path = example.get("file").unwrap_or("SKILL.md");
+    let hex = example.get("hex").map(pages::bytes_of_hex);
+    let content = match (example.get("link"), &hex) {
+        (Some(target), _) => ScanContent::LinkOut { target },
+        (None, Some(head)) => ScanContent::Binary { head },
+        (None, None) => ScanContent::Text(&text),
+    };
+    let file = ScanFile {
+        path,
+        content,
+        executable: false,
+        is_main: path == "SKILL.md",
+    };
+    let found = SkillScanner::new(None).file(&file).findings;
+    found.iter().map(|found| found.diagnostic.rule).collect()
 }
 
-impl Example {
-    fn get(&self, key: &str) -> Option<&str> {
-        let setting = self.settings.iter().find(|(name, _)| name == key);
-        setting.map(|(_, value)| value.as_str())
-    }
-
-    fn findings(&self) -> Vec<&'static str> {
-        let text = if self.get("escapes").is_some() {
-            unescape(&self.text)
-        } else {
-            self.text.clone()
-        };
-        let path = self.get("file").unwrap_or("SKILL.md");
-        let hex = self.get("hex").map(|hex| {
-            let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-            (0..hex.len()).step_by(2).map(byte).collect::<Vec<u8>>()
-        });
-        let content = match (self.get("link"), &hex) {
-            (Some(target), _) => ScanContent::LinkOut { target },
-            (None, Some(head)) => ScanContent::Binary { head },
-            (None, None) => ScanContent::Text(&text),
-        };
-        let file = ScanFile {
-            path,
-            content,
-            executable: false,
-            is_main: path == "SKILL.md",
-        };
-        let found = SkillScanner::new(None).file(&file).findings;
-        found.iter().map(|found| found.diagnostic.rule).collect()
-    }
+fn each_rule(check: impl Fn(&ScanRule, &[PageExample]) -> Result<(), String>) {
+    pages::check_each(
+        RULES,
+        |rule| rule.id,
+        |rule| check(rule, &pages::examples(rule.page, &["text"])),
+    );
 }
 
-fn unescape(text: &str) -> String {
-    let mut result = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\\u{") {
-        let (code, tail) = after.split_once('}').unwrap();
-        result.push_str(before);
-        result.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
-        rest = tail;
-    }
-    result + rest
-}
-
-fn examples(page: &str) -> Vec<Example> {
-    let mut examples = Vec::new();
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        let marks = line.len() - line.trim_start_matches('`').len();
-        let Some(info) = line[marks..].strip_prefix("text ").filter(|_| marks >= 3) else {
-            continue;
-        };
-        let mut words = info.split(' ');
-        let kind = words.next().unwrap().to_owned();
-        let setting = |word: &str| {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            (key.to_owned(), value.to_owned())
-        };
-        let settings = words.map(setting).collect();
-        let close = "`".repeat(marks);
-        let text = lines
-            .by_ref()
-            .take_while(|line| *line != close)
-            .map(|line| format!("{line}\n"))
-            .collect();
-        examples.push(Example {
-            kind,
-            settings,
-            text,
-        });
-    }
-    examples
-}
-
-/// Runs a check for every rule and reports all failures, not only the first.
-fn each_rule(check: impl Fn(&ScanRule, &[Example]) -> Result<(), String>) {
-    let failures: Vec<String> = RULES
-        .iter()
-        .filter_map(|rule| {
-            let failed = check(rule, &examples(rule.page)).err()?;
-            Some(format!("{}: {failed}", rule.id))
-        })
-        .collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+fn shown(example: &PageExample) -> String {
+    format!("findings {:?}", findings(example))
 }
 
 #[test]
 fn bad_examples_have_findings() {
     each_rule(|rule, examples| {
-        let bad: Vec<&Example> = examples
-            .iter()
-            .filter(|example| example.kind == "bad")
-            .collect();
-        if bad.is_empty() {
-            return Err("the page has no bad example".into());
-        }
-        let missed = bad
-            .iter()
-            .position(|example| !example.findings().contains(&rule.id));
-        missed.map_or(Ok(()), |index| {
-            Err(format!(
-                "bad example {} has findings {:?}",
-                index + 1,
-                bad[index].findings()
-            ))
-        })
+        let is_found = |example: &PageExample| findings(example).contains(&rule.id);
+        pages::all_hold(examples, "bad", is_found, shown)
     });
 }
 
 #[test]
 fn good_examples_have_no_findings() {
     each_rule(|_, examples| {
-        let good: Vec<&Example> = examples
-            .iter()
-            .filter(|example| example.kind == "good")
-            .collect();
-        if good.is_empty() {
-            return Err("the page has no good example".into());
-        }
-        let dirty = good
-            .iter()
-            .position(|example| !example.findings().is_empty());
-        dirty.map_or(Ok(()), |index| {
-            Err(format!(
-                "good example {} has findings {:?}",
-                index + 1,
-                good[index].findings()
-            ))
-        })
+        pages::all_hold(
+            examples,
+            "good",
+            |example| findings(example).is_empty(),
+            shown,
+        )
     });
 }
 
@@ -162,14 +75,9 @@ fn pages_have_the_same_headings() {
     });
 }
 
-/// `prowess explain` does not wrap examples.
 #[test]
 fn examples_fit_a_terminal() {
     each_rule(|_, examples| {
-        let mut lines = examples.iter().flat_map(|example| example.text.lines());
-        match lines.find(|line| line.chars().count() > 78) {
-            Some(line) => Err(format!("too wide: {line}")),
-            None => Ok(()),
-        }
+        pages::fit_a_terminal(examples.iter().flat_map(|example| example.text.lines()))
     });
 }
