@@ -10,6 +10,7 @@
 pub mod diagnostic;
 pub mod fix;
 mod hex;
+pub mod line_changes;
 pub mod path;
 pub mod render;
 pub mod review;

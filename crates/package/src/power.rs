@@ -5,11 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prowess_diag::line_changes::{USUAL_WORK, line_changes};
 use prowess_trust::TrustSummary;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
-/// Maximum number of lines of a text that are compared. Larger texts count as changed as a whole.
-const MAX_LINES: usize = 20_000;
+use similar::DiffOp;
 
 /// A kind of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -304,6 +302,7 @@ pub fn changed_words<'f>(
     new: &BTreeMap<&'f str, &'f [u8]>,
 ) -> ChangedWords {
     let mut changed = ChangedWords::default();
+    let mut work = USUAL_WORK;
     let paths: BTreeSet<&&str> = old.keys().chain(new.keys()).collect();
     for path in paths {
         let (before, after) = (old.get(*path), new.get(*path));
@@ -317,27 +316,23 @@ pub fn changed_words<'f>(
             Some(bytes) => std::str::from_utf8(bytes).ok(),
         };
         match (text(before), text(after)) {
-            (Some(before), Some(after)) => changed.lines += changed_lines(before, after),
+            (Some(before), Some(after)) => {
+                changed.lines += changed_lines(before, after, &mut work);
+            }
             _ => changed.binary += 1,
         }
     }
     changed
 }
 
-/// Counts the lines that were added or removed, the larger of both for lines that were replaced.
-pub fn changed_lines(old: &str, new: &str) -> usize {
+/// Counts the lines that were added or removed, the larger of both for lines that were replaced. With
+/// too little work left, all lines between the first and the last difference count.
+pub fn changed_lines(old: &str, new: &str, work: &mut u64) -> usize {
     let (old, new): (Vec<&str>, Vec<&str>) = (
         old.split_inclusive('\n').collect(),
         new.split_inclusive('\n').collect(),
     );
-    if old.len() > MAX_LINES || new.len() > MAX_LINES {
-        return if old == new {
-            0
-        } else {
-            old.len().max(new.len())
-        };
-    }
-    let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let changes = line_changes(&old, &new, work);
     let changes = changes.into_iter().map(|change| match change {
         DiffOp::Equal { .. } => 0,
         DiffOp::Delete { old_len, .. } => old_len,
@@ -602,7 +597,11 @@ mod tests {
             ("a\nb\nc\n", "a\n", 2),
             ("a", "a\n", 1),
         ] {
-            assert_eq!(changed_lines(old, new), lines, "{old:?} {new:?}");
+            assert_eq!(
+                changed_lines(old, new, &mut { USUAL_WORK }),
+                lines,
+                "{old:?} {new:?}"
+            );
         }
         let old = BTreeMap::from([("a", &b"x\n"[..]), ("b", b"y\n"), ("i", b"\0a")]);
         let new = BTreeMap::from([("a", &b"x\nz\n"[..]), ("c", b"y\n"), ("i", b"\0b")]);
@@ -615,7 +614,7 @@ mod tests {
                 binary: 1
             }
         );
-        let long = "x\n".repeat(MAX_LINES + 1);
-        assert_eq!(changed_lines(&long, ""), MAX_LINES + 1);
+        // Without work, everything between the first and the last difference counts.
+        assert_eq!(changed_lines("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", &mut 0), 3);
     }
 }
