@@ -120,7 +120,7 @@ pub(crate) fn locked_entries(environment: &Environment) -> Option<BTreeSet<PathB
 /// Returns the sections about packages of the project's file. Faults are reported by the commands that
 /// read the configuration.
 fn project_settings(scope: &PackageScope) -> manifest::PackageManifest {
-    let text = std::fs::read_to_string(&scope.manifest).unwrap_or_default();
+    let text = prowess_config::read_text(&scope.manifest).unwrap_or_default();
     let root = scope.root.to_string_lossy();
     let origin = SourceOrigin::Project {
         root: &root,
@@ -269,7 +269,7 @@ pub(crate) fn own_settings(environment: &Environment) -> manifest::PackageManife
     let Some(file) = environment.settings().user else {
         return manifest::PackageManifest::default();
     };
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let text = prowess_config::read_text(&file).unwrap_or_default();
     let shown = targets::display(&file, environment);
     manifest::read(&shown, &text, SourceOrigin::Person).0
 }
@@ -281,7 +281,7 @@ fn checked_settings(environment: &Environment) -> Result<manifest::PackageManife
         return Ok(manifest::PackageManifest::default());
     };
     let shown = targets::display(&file, environment);
-    let text = match std::fs::read_to_string(&file) {
+    let text = match prowess_config::read_text(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {

@@ -19,6 +19,7 @@ pub mod source;
 pub mod span;
 pub mod suggest;
 pub mod theme;
+pub mod toml_size;
 pub mod wording;
 
 pub use diagnostic::{Diagnostic, FileReport, FindingCounts, Severity};
