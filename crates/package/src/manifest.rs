@@ -145,7 +145,8 @@ impl InstallSettings {
                 .chain(&project.sources)
                 .cloned()
                 .collect(),
-            // The same file must mean the same for everybody.
+            // The entries of a file mean the same for each person who has it. What a person types does not
+            // depend on it.
             shorthand: project.shorthand.clone(),
             require_signed_tag: tighter(self.require_signed_tag, project.require_signed_tag),
         }

@@ -60,6 +60,7 @@ mod package_locks;
 mod package_sources;
 mod package_traces;
 mod packages_activation;
+mod packages_attacks_updates;
 mod packages_journey;
 mod policy;
 mod prompt;

@@ -30,6 +30,7 @@ use crate::source::{
 use crate::store::StagingFolder;
 use crate::tree::{PackageTree, TreeLimits, digest_of_bytes};
 
+use super::hosts::HostFetcher;
 use super::plan::PlanNote;
 use super::signed::SignedBy;
 use super::{OperationError, PackageContext, PackageProgress};
@@ -54,6 +55,7 @@ pub(super) struct SourceFetcher<'a> {
     pub(super) offered: RefCell<BTreeMap<String, Rc<OfferedSkills>>>,
     refs: RefCell<BTreeMap<String, Rc<RemoteRefs>>>,
     number: Cell<u32>,
+    web: HostFetcher,
 }
 
 /// A package that was fetched.
@@ -97,7 +99,14 @@ impl<'a> SourceFetcher<'a> {
             offered: RefCell::default(),
             refs: RefCell::default(),
             number: Cell::new(0),
+            web: HostFetcher::new(context),
         }
+    }
+
+    /// Returns the fetcher with the host of a source that was typed, which may be in a private network.
+    pub(super) fn typed(mut self, source: &PackageSource) -> Self {
+        self.web.add(source);
+        self
     }
 
     /// Returns the staging folder, which must live until the plan is applied.
@@ -134,17 +143,24 @@ impl<'a> SourceFetcher<'a> {
             }
             .into());
         }
+        if !self.web.allows(source) {
+            return Err(OperationError::PrivateHost {
+                source_text: source.to_owned(),
+            }
+            .into());
+        }
         Ok(())
     }
 
     pub(super) fn fetcher(&self, source: &str) -> Result<&dyn Fetcher, PackageError> {
         self.online(source)?;
-        self.context.fetcher.as_deref().ok_or_else(|| {
-            OperationError::Offline {
+        if !self.web.is_online() {
+            return Err(OperationError::Offline {
                 source_text: source.to_owned(),
             }
-            .into()
-        })
+            .into());
+        }
+        Ok(&self.web)
     }
 
     /// Opens a repository in the cache. It is opened once, because it is locked.
@@ -178,8 +194,7 @@ impl<'a> SourceFetcher<'a> {
         let GitError::Moved { url, to: None } = error else {
             return error.into();
         };
-        let to = self.context.fetcher.as_deref().and_then(|fetcher| {
-            let fetched = ask_for_refs(fetcher, &url)?;
+        let to = ask_for_refs(&self.web, &url).and_then(|fetched| {
             let to = fetched.elsewhere.unwrap_or(fetched.url);
             let to = to
                 .split_once("/info/refs")
@@ -217,6 +232,7 @@ impl<'a> SourceFetcher<'a> {
             RefChoice::HoldAgainstSkill(one) => (vec![one], true),
         };
         let minimum = self.settings.minimum_age;
+        let since = self.since(source, &candidates);
         let chosen = old_enough(&candidates, self.context.now, minimum, |candidate| {
             let repository = self.fetch_commit(&source.url, candidate)?;
             let (_, commit) = repository.commit_facts(&candidate.commit)?;
@@ -228,9 +244,27 @@ impl<'a> SourceFetcher<'a> {
                 .map(|tag| repository.tag_time(tag))
                 .transpose()?
                 .flatten();
-            Ok::<_, PackageError>(Some(tag.map_or(commit, |tag| tag.max(commit))))
+            let stated = tag.map_or(commit, |tag| tag.max(commit));
+            // The author states the date. It was not there when this machine looked last.
+            let since = since.get(&candidate.commit).copied().flatten();
+            Ok::<_, PackageError>(Some(since.map_or(stated, |since| since.max(stated))))
         })??;
         Ok((chosen.clone(), is_held))
+    }
+
+    /// Returns the times since which commits can be in a repository at the earliest, for `minimum-age`.
+    fn since(&self, source: &GitSource, candidates: &[ChosenRef]) -> BTreeMap<String, Option<i64>> {
+        if self.settings.minimum_age.is_none() {
+            return BTreeMap::new();
+        }
+        let seen = SeenSources::new(&self.context.state);
+        let commits: Vec<&str> = candidates.iter().map(|one| &*one.commit).collect();
+        let wanted = source.wanted.lock_text().unwrap_or_default();
+        let now = self.context.now;
+        // What cannot be remembered only makes the check weaker.
+        let times = seen.look(&source.url, &wanted, &commits, now);
+        let commits = commits.into_iter().map(str::to_owned);
+        commits.zip(times.unwrap_or_default()).collect()
     }
 
     fn fetch_commit(
