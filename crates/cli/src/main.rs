@@ -15,6 +15,7 @@ mod runtime_setup;
 mod skill_servers;
 mod targets;
 mod telemetry;
+mod trust_text;
 mod usage_error;
 mod usage_store;
 mod visible_skills;

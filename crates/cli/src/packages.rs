@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use prowess::inspect::{self, TrustSection};
+use prowess::inspect;
 use prowess_diag::{LineIndex, Severity, review, sanitize, theme, wording};
 use prowess_package::fault::FaultPoints;
 use prowess_package::git::GitLimits;
@@ -15,7 +15,8 @@ use prowess_package::manifest;
 use prowess_package::operations::{
     OnProgress, PackageChange, PackageContext, PackagePlan, PackageProgress, PlanNote, SourceAccess,
 };
-use prowess_package::power::{self, PowerDifference};
+use prowess_package::power::{self, ChangedWords, PowerDifference, PowerKind};
+use prowess_package::resolve::AcceptedChanges;
 use prowess_package::source::SourceOrigin;
 use prowess_package::{PackageError, PackageExit};
 use prowess_trust::{PackageFault, PackageLocks, TrustSummary, summarise};
@@ -31,10 +32,10 @@ use prowess_registry::{PackageFolders, SkillScan};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::skill_servers::OwnServers;
-use crate::{permissions, targets, usage_store};
+use crate::{permissions, targets, trust_text, usage_store};
 
-/// Most lines of a section in a summary.
-const MOST_LINES: usize = 12;
+/// Most packages that a question repeats.
+const MOST_REMINDERS: usize = 6;
 /// Length of a commit id or digest that is shown.
 const SHORT_ID: usize = 12;
 
@@ -58,6 +59,139 @@ impl ScopeArgs {
     ) -> Result<PackageContext, Failure> {
         context(self.user, self.offline, environment, printer)
     }
+}
+
+/// Answers that a person gives in advance to changes of locked packages.
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    /// Take new versions that may do more
+    #[arg(long)]
+    pub(crate) accept_power: bool,
+    /// Take a version that is lower than the locked one
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Take a tag that points to another commit than before
+    #[arg(long)]
+    accept_moved_tag: bool,
+    /// Take a branch whose history was rewritten
+    #[arg(long)]
+    accept_rewritten: bool,
+    /// Install despite findings of this rule of `prowess scan` (can be repeated)
+    #[arg(long, value_name = "RULE")]
+    pub(crate) accept: Vec<String>,
+}
+
+impl AcceptArgs {
+    /// Returns the changes of sources that are accepted.
+    pub(crate) fn changes(&self) -> AcceptedChanges {
+        AcceptedChanges {
+            moved_tag: self.accept_moved_tag,
+            downgrade: self.allow_downgrade,
+            rewritten: self.accept_rewritten,
+        }
+    }
+
+    /// Asks about locked packages whose new version may do more. Returns `false` if the person refuses.
+    /// Without a terminal, it is an error with the command that accepts them.
+    pub(crate) fn may_take(
+        &self,
+        plan: &PackagePlan,
+        powers: &[PackagePower],
+        is_json: bool,
+        command: &[&str],
+    ) -> Result<bool, Failure> {
+        let more: Vec<_> = replaced_with_more(plan, powers).collect();
+        if more.is_empty() || self.accept_power {
+            return Ok(true);
+        }
+        let counts = count_more(more.len());
+        let question = format!("{}{counts}. Take it?", power_reminder(&more));
+        let answer = (!is_json).then(|| permissions::ask(&question, "y/N"));
+        match answer.flatten().as_deref() {
+            Some("y" | "yes") => Ok(true),
+            Some(_) => Ok(false),
+            None => Err(refused_power(&counts, command)),
+        }
+    }
+}
+
+/// Returns the locked packages whose new version may do more.
+pub(crate) fn replaced_with_more<'p>(
+    plan: &'p PackagePlan,
+    powers: &'p [PackagePower],
+) -> impl Iterator<Item = (&'p PackageChange, &'p PackagePower)> {
+    let changes = plan.changes.iter().zip(powers);
+    changes.filter(|(change, power)| {
+        change.old.is_some() && change.new.is_some() && power.difference.is_more()
+    })
+}
+
+/// Describes a number of packages whose new version may do more.
+pub(crate) fn count_more(count: usize) -> String {
+    format!(
+        "{} may do more than before",
+        wording::count(count, "package")
+    )
+}
+
+/// Returns the error about versions that may do more, if there is no terminal to ask.
+pub(crate) fn refused_power(counts: &str, command: &[&str]) -> Failure {
+    let words = [&["prowess"], command, &["--accept-power"]].concat();
+    let hint = format!("review the list, then run {}", wording::command(words));
+    Failure::new(format!("{counts}, and nothing was changed"))
+        .hint(hint)
+        .exit(Exit::Denied)
+}
+
+/// Repeats what packages may do more, for the question: the list may be longer than the screen.
+pub(crate) fn power_reminder(more: &[(&PackageChange, &PackagePower)]) -> String {
+    let mut text = String::new();
+    for (change, power) in more.iter().take(MOST_REMINDERS) {
+        let mut kinds: BTreeMap<PowerKind, usize> = BTreeMap::new();
+        for line in &power.difference.gained {
+            *kinds.entry(line.kind).or_default() += 1;
+        }
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(kind, count)| format!("{}: {}", kind.plural(), wording::thousands(count)))
+            .collect();
+        let digest = change.new.as_ref().and_then(|new| new.digest.as_deref());
+        text.push_str(&format!(
+            "{}, {}\n  new {}\n",
+            sanitize::line(&change.name),
+            trust_text::short(digest.unwrap_or_default()),
+            kinds.join(", ")
+        ));
+    }
+    if more.len() > MOST_REMINDERS {
+        let rest = wording::count(more.len() - MOST_REMINDERS, "more package");
+        text.push_str(&format!("and {rest}\n"));
+    }
+    text
+}
+
+/// Repeats what new packages are, for the question.
+pub(crate) fn new_reminder(
+    shown: &[(LockedPackage, PackagePower)],
+    context: &PackageContext,
+    environment: &Environment,
+) -> String {
+    let mut text = String::new();
+    for (package, power) in shown.iter().take(MOST_REMINDERS) {
+        let path = targets::display(&context.scope.skills.join(&package.name), environment);
+        let digest = package.digest.as_deref().unwrap_or("not pinned");
+        text.push_str(&format!(
+            "{}, {}\n{}",
+            review::line(&path),
+            trust_text::short(digest),
+            trust_text::alarms(&inspect::trust_sections(&[], &power.new))
+        ));
+    }
+    if shown.len() > MOST_REMINDERS {
+        let rest = wording::count(shown.len() - MOST_REMINDERS, "more package");
+        text.push_str(&format!("and {rest}\n"));
+    }
+    text
 }
 
 /// Returns the scope of the project around the current folder.
@@ -125,7 +259,7 @@ pub(crate) fn locked_entries(environment: &Environment) -> Option<BTreeSet<PathB
 /// Returns the sections about packages of the project's file. Faults are reported by the commands that
 /// read the configuration.
 fn project_settings(scope: &PackageScope) -> manifest::PackageManifest {
-    let text = std::fs::read_to_string(&scope.manifest).unwrap_or_default();
+    let text = prowess_config::read_text(&scope.manifest).unwrap_or_default();
     let root = scope.root.to_string_lossy();
     let origin = SourceOrigin::Project {
         root: &root,
@@ -274,7 +408,7 @@ pub(crate) fn own_settings(environment: &Environment) -> manifest::PackageManife
     let Some(file) = environment.settings().user else {
         return manifest::PackageManifest::default();
     };
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let text = prowess_config::read_text(&file).unwrap_or_default();
     let shown = targets::display(&file, environment);
     manifest::read(&shown, &text, SourceOrigin::Person).0
 }
@@ -286,7 +420,7 @@ fn checked_settings(environment: &Environment) -> Result<manifest::PackageManife
         return Ok(manifest::PackageManifest::default());
     };
     let shown = targets::display(&file, environment);
-    let text = match std::fs::read_to_string(&file) {
+    let text = match prowess_config::read_text(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
@@ -355,12 +489,12 @@ pub(crate) struct PackagePower {
     /// What the new version may do. The default if the package is removed.
     pub(crate) new: TrustSummary,
     pub(crate) difference: PowerDifference,
-    /// Changed lines of text. `None` if the package is new.
-    pub(crate) lines: Option<usize>,
+    /// Changed lines and files. `None` if the package is new.
+    pub(crate) words: Option<ChangedWords>,
 }
 
 /// Compares the old and the new files of a package.
-pub(crate) fn power(
+fn power(
     change: &PackageChange,
     plan: &PackagePlan,
     context: &PackageContext,
@@ -381,19 +515,28 @@ pub(crate) fn power(
     };
     let (old, new) = (folder(change.old.as_ref()), folder(change.new.as_ref()));
     let (before, after) = (summary(old.as_deref())?, summary(new.as_deref())?);
-    let lines = match (&old, &new) {
+    let words = match (&old, &new) {
         (Some(old), Some(new)) => {
             let old = contents(old, change.old.as_ref());
             let new = contents(new, change.new.as_ref());
-            Some(power::changed_words(&slices(&old), &slices(&new)).lines)
+            Some(power::changed_words(&slices(&old), &slices(&new)))
         }
         _ => None,
     };
     Ok(PackagePower {
         difference: power::compare(&before, &after),
         new: after,
-        lines,
+        words,
     })
+}
+
+/// Compares the old and the new files of all packages of a plan, in its order.
+pub(crate) fn powers(
+    plan: &PackagePlan,
+    context: &PackageContext,
+) -> Result<Vec<PackagePower>, Failure> {
+    let changes = plan.changes.iter();
+    changes.map(|change| power(change, plan, context)).collect()
 }
 
 /// Returns the files of a package.
@@ -480,27 +623,7 @@ pub(crate) fn describe_new(package: &LockedPackage, power: &PackagePower, width:
     if sections.is_empty() {
         text.push_str("  It requests no permissions, runs no commands and contains no scripts.\n");
     }
-    for TrustSection {
-        title,
-        lines,
-        alarming,
-    } in &sections
-    {
-        let style = if *alarming {
-            theme::bold(theme::BAD)
-        } else {
-            strong
-        };
-        text.push_str(&format!("  {style}{title}{style:#}\n"));
-        for line in lines.iter().take(MOST_LINES) {
-            let rows = review::rows(&review::line(line), width.saturating_sub(6));
-            text.push_str(&format!("    {}\n", rows.join("\n      ")));
-        }
-        if lines.len() > MOST_LINES {
-            let more = wording::thousands(lines.len() - MOST_LINES);
-            text.push_str(&format!("    {dim}and {more} more{dim:#}\n"));
-        }
-    }
+    text.push_str(&trust_text::sections(&sections, "  ", width, 4));
     text
 }
 
@@ -513,8 +636,12 @@ pub(crate) fn describe_update(
     let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let shown = |package: &Option<LockedPackage>| package.as_ref().map(version).unwrap_or_default();
     let difference = &power.difference;
-    let words = power.lines.map_or_else(String::new, |lines| {
-        format!("  words: {}", wording::count(lines, "line"))
+    let words = power.words.map_or_else(String::new, |words| {
+        let binary = match words.binary {
+            0 => String::new(),
+            count => format!(", {}", wording::count(count, "binary file")),
+        };
+        format!("  words: {}{binary}", wording::count(words.lines, "line"))
     });
     let more = if difference.is_more() {
         format!("{bad}MORE{bad:#}")
@@ -528,17 +655,44 @@ pub(crate) fn describe_update(
         shown(&change.new),
     );
     for (sign, lines) in [("+", &difference.gained), ("-", &difference.lost)] {
-        for line in lines.iter().take(MOST_LINES) {
-            let rows = review::rows(&review::line(&line.to_string()), width.saturating_sub(8));
+        // Each kind has its own limit, so that one does not hide another.
+        let mut kinds: BTreeMap<PowerKind, usize> = BTreeMap::new();
+        for line in lines {
+            let count = kinds.entry(line.kind).or_default();
+            *count += 1;
+            if *count > trust_text::MOST_LINES {
+                continue;
+            }
+            let rows = trust_text::rows(&format!("{sign} {line}"), width, 4);
             let place = line.place.as_deref().map_or_else(String::new, |place| {
                 format!("  {dim}{}{dim:#}", sanitize::line(place))
             });
-            text.push_str(&format!("    {sign} {}{place}\n", rows.join("\n      ")));
+            text.push_str(&format!("{}{place}\n", rows.trim_end_matches('\n')));
         }
-        if lines.len() > MOST_LINES {
-            let more = wording::thousands(lines.len() - MOST_LINES);
-            text.push_str(&format!("    {sign} {dim}and {more} more{dim:#}\n"));
+        for (kind, count) in kinds {
+            if let Some(more) = count
+                .checked_sub(trust_text::MOST_LINES)
+                .filter(|more| *more > 0)
+            {
+                let more = wording::thousands(more);
+                let kind = kind.plural();
+                text.push_str(&format!("    {sign} {dim}and {more} more {kind}{dim:#}\n"));
+            }
         }
+    }
+    for path in difference.changed.iter().take(trust_text::MOST_LINES) {
+        text.push_str(&trust_text::rows(
+            &format!("~ other bytes in {path}"),
+            width,
+            4,
+        ));
+    }
+    if let Some(more) = difference.changed.len().checked_sub(trust_text::MOST_LINES)
+        && more > 0
+    {
+        let more = wording::thousands(more);
+        let kind = PowerKind::ChangedScript.plural();
+        text.push_str(&format!("    ~ {dim}and {more} more {kind}{dim:#}\n"));
     }
     let (before, after) = difference.listing_tokens;
     if before != after {
@@ -550,8 +704,26 @@ pub(crate) fn describe_update(
     text
 }
 
+/// Shows the changes of locked packages, and what the scan of all new files found. Packages that are new
+/// are not described: nothing of them runs until they are trusted, and `trust` describes them.
+pub(crate) fn show_changes(
+    plan: &PackagePlan,
+    powers: &[PackagePower],
+    scans: &[(String, SkillScan)],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let width = printer.list_width();
+    for (change, power) in plan.changes.iter().zip(powers) {
+        if change.old.is_some() && change.new.is_some() {
+            printer.answer(&describe_update(change, power, width))?;
+        }
+    }
+    print_scans(scans, printer);
+    Ok(())
+}
+
 /// Prints the notes of a plan.
-pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
+pub(crate) fn print_notes(plan: &PackagePlan, environment: &Environment, printer: &Printer) {
     for note in &plan.notes {
         let text = match note {
             PlanNote::VersionDiffers {
@@ -575,8 +747,9 @@ pub(crate) fn print_notes(plan: &PackagePlan, printer: &Printer) {
             PlanNote::TooYoung { name, version } => {
                 format!("{name}: {version} is younger than `minimum-age`, and was left out")
             }
-            PlanNote::Restored { name } => {
-                format!("{name} differed from the lockfile, and is restored")
+            PlanNote::Restored { name, path } => {
+                let path = wording::tick(targets::display(path, environment));
+                format!("{path} differed from the lockfile, and is replaced by the locked `{name}`")
             }
             PlanNote::Mirror { url } => {
                 format!("`{url}` is on this machine only: others cannot fetch from it")
@@ -609,13 +782,9 @@ pub(crate) fn print_changes(plan: &PackagePlan, printer: &Printer) {
 }
 
 /// Returns a plan as JSON.
-pub(crate) fn plan_document(
-    plan: &PackagePlan,
-    context: &PackageContext,
-) -> Result<Vec<Value>, Failure> {
+pub(crate) fn plan_document(plan: &PackagePlan, powers: &[PackagePower]) -> Vec<Value> {
     let mut changes = Vec::new();
-    for change in &plan.changes {
-        let power = power(change, plan, context)?;
+    for (change, power) in plan.changes.iter().zip(powers) {
         let package = |package: &Option<LockedPackage>| {
             package.as_ref().map(|package| {
                 json!({
@@ -642,12 +811,15 @@ pub(crate) fn plan_document(
                 "more": power.difference.is_more(),
                 "gained": lines(&power.difference.gained),
                 "lost": lines(&power.difference.lost),
+                "changed": power.difference.changed,
                 "listing_tokens": [power.difference.listing_tokens.0, power.difference.listing_tokens.1],
             },
-            "changed_lines": power.lines,
+            "changed_lines": power.words.map(|words| words.lines),
+            "changed_files": power.words.map(|words| words.files),
+            "changed_binary_files": power.words.map(|words| words.binary),
         }));
     }
-    Ok(changes)
+    changes
 }
 
 /// The schema of the JSON of all package commands.
@@ -659,13 +831,25 @@ pub(crate) fn scan(folder: &Path) -> SkillScan {
     prowess_registry::scan_skill(folder).unwrap_or_default()
 }
 
+/// Searches the new files of all packages of a plan, by name.
+pub(crate) fn scans(plan: &PackagePlan, context: &PackageContext) -> Vec<(String, SkillScan)> {
+    let new = plan.changes.iter().filter_map(|change| change.new.as_ref());
+    let folders = new.filter_map(|package| {
+        let folder = plan.folder(&context.store, package.digest.as_deref()?)?;
+        Some((package.name.clone(), folder))
+    });
+    folders
+        .map(|(name, folder)| (name, scan(&folder)))
+        .collect()
+}
+
 /// Prints what the scan of packages found, one line each.
 pub(crate) fn print_scans(scans: &[(String, SkillScan)], printer: &Printer) {
     for (name, scan) in scans {
         let found = scan.files.iter();
         let found = found.flat_map(|file| file.findings.iter().map(move |one| (file, one)));
         let found: Vec<_> = found.collect();
-        for (file, finding) in found.iter().take(MOST_LINES) {
+        for (file, finding) in found.iter().take(trust_text::MOST_LINES) {
             let found = &finding.diagnostic;
             let text = file.text.as_deref().unwrap_or_default();
             let start = found.span.map_or(0, |span| span.start as usize);
@@ -678,8 +862,8 @@ pub(crate) fn print_scans(scans: &[(String, SkillScan)], printer: &Printer) {
             );
             printer.warn(&sanitize::line(&text));
         }
-        if found.len() > MOST_LINES {
-            let more = wording::count(found.len() - MOST_LINES, "more finding");
+        if found.len() > trust_text::MOST_LINES {
+            let more = wording::count(found.len() - trust_text::MOST_LINES, "more finding");
             printer.warn(&format!(
                 "{}: {more}; see `prowess scan`",
                 sanitize::line(name)

@@ -20,10 +20,11 @@ pub use show::{SettingEffect, ShownSetting, show_settings};
 pub use skills::AgentError;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Precedence, SkillGrant, VisibilityOverride};
-use prowess_diag::{Diagnostic, FileReport, Severity};
+use prowess_diag::{Diagnostic, FileReport, Severity, toml_size};
 use prowess_lint::LintProfile;
 use prowess_policy::profile::Strength;
 use prowess_policy::{PermissionMode, PermissionRules, Unattended};
@@ -40,6 +41,10 @@ pub const PROJECT_FILE: &str = ".agents/prowess.toml";
 
 /// The timeout of a command in seconds, unless the user sets another.
 const DEFAULT_TIMEOUT: usize = 30;
+/// Maximum size of a configuration file in bytes.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+/// Maximum number of tokens of a configuration file. Each takes memory when it is parsed.
+const MAX_TOKENS: usize = 500_000;
 
 /// The settings. An absent setting is `None`, so that files can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -340,7 +345,7 @@ pub enum ConfigError {
 /// settings of other systems count less than both.
 /// `show` formats paths in diagnostics.
 pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConfig {
-    load_from(sources, show, &|path| std::fs::read_to_string(path))
+    load_from(sources, show, &read_text)
 }
 
 /// Like [`load`], with a function that reads the files of Prowess.
@@ -429,12 +434,23 @@ fn load_from(
     loaded
 }
 
+/// Reads a configuration file. One that is too large, or has too many values, is an error.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    let file = std::fs::File::open(path)?;
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES || toml_size::has_more_tokens(&text, MAX_TOKENS) {
+        return Err(std::io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
 /// Returns the texts of the configuration files that exist and can be read, with their paths, to
 /// find out whether they changed.
 pub fn texts(sources: &ConfigPaths) -> Vec<(PathBuf, String)> {
     config_files(sources)
         .into_iter()
-        .filter_map(|file| std::fs::read_to_string(&file).ok().map(|text| (file, text)))
+        .filter_map(|file| read_text(&file).ok().map(|text| (file, text)))
         .chain(other_systems::texts(sources))
         .collect()
 }

@@ -54,7 +54,7 @@ pub enum SettingEffect {
 /// Lists the settings of all configuration files, lowest precedence first, in the order of each file.
 /// A setting counts if the configuration would be another one without it.
 pub fn show_settings(sources: &ConfigPaths) -> Vec<ShownSetting> {
-    let read = |path: &Path| std::fs::read_to_string(path);
+    let read = crate::read_text;
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let all = load_from(sources, &shown, &read);
     let mut files: Vec<(PathBuf, DocumentMut, String)> = Vec::new();
@@ -144,7 +144,7 @@ fn without(
     }
     let read = |file: &Path| match (&changed, file == path) {
         (Some(text), true) => Ok(text.clone()),
-        _ => std::fs::read_to_string(file),
+        _ => crate::read_text(file),
     };
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     load_from(sources, &shown, &read).config

@@ -10,6 +10,7 @@
 pub mod diagnostic;
 pub mod fix;
 mod hex;
+pub mod line_changes;
 pub mod path;
 pub mod render;
 pub mod review;
@@ -18,6 +19,7 @@ pub mod source;
 pub mod span;
 pub mod suggest;
 pub mod theme;
+pub mod toml_size;
 pub mod wording;
 
 pub use diagnostic::{Diagnostic, FileReport, FindingCounts, Severity};

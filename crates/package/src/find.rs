@@ -1,6 +1,7 @@
 //! Finds skills in a list of paths: the tree of a commit, an archive, a folder, a listing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use prowess_registry::fs::read::SKILL_FILES;
 use prowess_spec::identify;
@@ -13,6 +14,9 @@ use crate::plugins::{self, FoundPlugin};
 pub const MAX_ENTRIES: usize = 500_000;
 /// Maximum number of files of a skill.
 pub const MAX_SKILL_FILES: usize = 10_000;
+/// Maximum number of files of all skills of a source. A file counts for each skill that has it: in a
+/// folder around another one, or through a link.
+pub const MAX_FOUND_FILES: usize = 250_000;
 /// Maximum total size of the files of a skill, in bytes.
 pub const MAX_SKILL_BYTES: u64 = 256 * 1024 * 1024;
 /// Depth of a folder that is offered only with all paths.
@@ -107,7 +111,7 @@ pub struct FoundPackage {
     pub linked_from: Vec<String>,
     /// Plugins that contain it.
     pub plugins: Vec<String>,
-    /// The files, sorted by path. Complete only if there is no problem.
+    /// The files, sorted by path. Empty if there is a problem.
     pub files: Vec<FoundFile>,
     /// The reason why it cannot be installed.
     pub problem: Option<PackageProblem>,
@@ -175,6 +179,9 @@ pub enum PackageProblem {
     /// Too many files.
     #[error("it has more than {MAX_SKILL_FILES} files")]
     TooManyFiles,
+    /// The skills of the source have too many files together.
+    #[error("the skills of the source have more than {MAX_FOUND_FILES} files together")]
+    TooManyTogether,
     /// Too many bytes.
     #[error("its files are larger than {} MiB", MAX_SKILL_BYTES / 1024 / 1024)]
     TooLarge,
@@ -363,11 +370,14 @@ pub fn find(
         }
     }
     places.sort_unstable();
-    let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    // Skills with one name and one fingerprint are probably the same.
+    let mut by_name: HashMap<(String, u64), Vec<usize>> = HashMap::new();
     let mut at_folder: HashMap<&str, usize> = HashMap::new();
+    let mut left = MAX_FOUND_FILES;
     for (_, folder) in places {
-        let package = tree.package(folder, options.source_name, read);
-        let known = by_name.entry(package.name.clone()).or_default();
+        let package = tree.package(folder, options.source_name, read, &mut left);
+        let key = (package.name.clone(), fingerprint(&package));
+        let known = by_name.entry(key).or_default();
         let twin = known
             .iter()
             .copied()
@@ -417,6 +427,15 @@ fn rank(folder: &str, is_named: bool) -> PlaceRank {
         [_] => PlaceRank::Top,
         _ => PlaceRank::Deep,
     }
+}
+
+/// Returns a number that is equal for equal files.
+fn fingerprint(package: &FoundPackage) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in &package.files {
+        (&file.path, &file.id, &file.target).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn is_same(one: &FoundPackage, two: &FoundPackage) -> bool {
@@ -575,6 +594,7 @@ impl SourceTree {
         folder: &str,
         source_name: &str,
         read: &mut dyn FnMut(&SourceEntry) -> Option<Vec<u8>>,
+        left: &mut usize,
     ) -> FoundPackage {
         let folder_name = match split(folder).1 {
             "" => source_name,
@@ -599,11 +619,14 @@ impl SourceTree {
             Some(identity) if !identity.name.is_empty() => (identity.name, identity.alias),
             _ => (folder_name.to_owned(), None),
         };
-        let mut files = BTreeMap::new();
+        let mut files = CollectedFiles {
+            files: BTreeMap::new(),
+            left: *left,
+        };
         let mut problem = self
             .collect(folder, folder, "", 0, &mut files)
             .and_then(|()| {
-                let sizes = files.values().map(|file: &FoundFile| file.size);
+                let sizes = files.files.values().map(|file: &FoundFile| file.size);
                 if sizes.fold(0, u64::saturating_add) > MAX_SKILL_BYTES {
                     Err(PackageProblem::TooLarge)
                 } else {
@@ -611,6 +634,11 @@ impl SourceTree {
                 }
             })
             .err();
+        *left = files.left;
+        if problem.is_some() {
+            // A part of a skill is not installed.
+            files.files.clear();
+        }
         if problem.is_none() && !is_folder_name(&name) {
             problem = Some(PackageProblem::Name);
         }
@@ -621,7 +649,7 @@ impl SourceTree {
             also_at: Vec::new(),
             linked_from: Vec::new(),
             plugins: Vec::new(),
-            files: files.into_values().collect(),
+            files: files.files.into_values().collect(),
             problem,
         }
     }
@@ -634,7 +662,7 @@ impl SourceTree {
         around: &str,
         prefix: &str,
         nesting: usize,
-        files: &mut BTreeMap<String, FoundFile>,
+        files: &mut CollectedFiles,
     ) -> Result<(), PackageProblem> {
         let is_copy = nesting > 0;
         for entry in self.below(folder) {
@@ -686,15 +714,26 @@ impl SourceTree {
     }
 }
 
+/// The files of a skill that were collected.
+struct CollectedFiles {
+    files: BTreeMap<String, FoundFile>,
+    /// The number of files that the skills of the source may still have.
+    left: usize,
+}
+
 fn add(
-    files: &mut BTreeMap<String, FoundFile>,
+    files: &mut CollectedFiles,
     path: String,
     entry: &SourceEntry,
     from: Option<String>,
 ) -> Result<(), PackageProblem> {
-    if files.len() >= MAX_SKILL_FILES {
+    if files.files.len() >= MAX_SKILL_FILES {
         return Err(PackageProblem::TooManyFiles);
     }
+    files.left = files
+        .left
+        .checked_sub(1)
+        .ok_or(PackageProblem::TooManyTogether)?;
     let (kind, target) = match &entry.kind {
         SourceEntryKind::Executable => (LockedKind::Executable, None),
         SourceEntryKind::Link(target) => (LockedKind::Link, Some(target.clone())),
@@ -708,7 +747,7 @@ fn add(
         target,
         from,
     };
-    files.insert(path, file);
+    files.files.insert(path, file);
     Ok(())
 }
 

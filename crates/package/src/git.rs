@@ -466,7 +466,8 @@ impl GitProgram {
     ) -> Result<T, GitError> {
         let mut command = self.command(repository);
         command.args(args);
-        let started = Running::start(name, &mut command, repository, self.limits)?;
+        let folder = repository.map(|repository| &*repository.folder);
+        let started = Running::start(name, &mut command, folder, self.limits)?;
         started.finish(repository, |output| read(output))
     }
 }
@@ -585,7 +586,7 @@ impl Running {
     fn start(
         name: &'static str,
         command: &mut Command,
-        repository: Option<&GitRepository>,
+        watched: Option<&Path>,
         limits: GitLimits,
     ) -> Result<Self, GitError> {
         let mut child = command.spawn().map_err(|source| match source.kind() {
@@ -604,7 +605,7 @@ impl Running {
         let (stop, stopped) = mpsc::channel();
         let watch = Watch {
             group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
-            objects: repository.map(|repository| repository.folder.join("objects")),
+            objects: watched.map(|folder| folder.join("objects")),
             limits,
             progress: Arc::clone(&progress),
             ended: Arc::clone(&ended),
@@ -1141,7 +1142,12 @@ impl GitRepository {
         command
             .args(["cat-file", "--batch", "--buffer"])
             .stdin(Stdio::piped());
-        let mut running = Running::start("cat-file", &mut command, Some(self), self.git.limits)?;
+        let mut running = Running::start(
+            "cat-file",
+            &mut command,
+            Some(&self.folder),
+            self.git.limits,
+        )?;
         let input = running.child.stdin.take();
         thread::scope(|scope| {
             scope.spawn(move || {
@@ -1347,7 +1353,7 @@ impl HistoryRepository<'_> {
             &spec,
         ]);
         let limits = self.of.git.limits;
-        let running = Running::start("fetch", &mut command, Some(self.of), limits)?;
+        let running = Running::start("fetch", &mut command, Some(&self.folder), limits)?;
         running.finish(Some(self.of), |output| drain(output))
     }
 
@@ -1364,7 +1370,7 @@ impl HistoryRepository<'_> {
     fn answers(&self, args: &[&str]) -> Result<bool, GitError> {
         let mut command = self.command(args);
         let limits = self.of.git.limits;
-        let running = Running::start("merge-base", &mut command, Some(self.of), limits)?;
+        let running = Running::start("merge-base", &mut command, Some(&self.folder), limits)?;
         match running.finish(Some(self.of), |output| drain(output)) {
             Ok(()) => Ok(true),
             Err(GitError::Failed { .. } | GitError::NotFound { .. }) => Ok(false),

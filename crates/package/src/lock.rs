@@ -21,6 +21,8 @@ pub const LOCK_NAME: &str = "prowess.lock";
 pub const LOCK_VERSION: i64 = 1;
 /// Maximum size of a lock in bytes.
 pub const MAX_LOCK: usize = 32 * 1024 * 1024;
+/// Maximum number of tokens of a lock: more than 100,000 files have. Each takes memory when it is parsed.
+const MAX_LOCK_TOKENS: usize = 3_000_000;
 /// Maximum number of packages of a lock.
 pub const MAX_LOCKED_PACKAGES: usize = 10_000;
 /// Maximum number of files of a package.
@@ -291,6 +293,10 @@ impl LockedKind {
 fn check_size(text: &str) -> Result<(), LockError> {
     if text.len() > MAX_LOCK {
         return Err(too_large(format!("{} MiB", MAX_LOCK / 1024 / 1024)));
+    }
+    if prowess_diag::toml_size::has_more_tokens(text, MAX_LOCK_TOKENS) {
+        let most = prowess_diag::wording::thousands(MAX_LOCK_TOKENS);
+        return Err(too_large(format!("{most} values and signs")));
     }
     Ok(())
 }

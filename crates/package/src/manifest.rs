@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
+use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, toml_size, wording};
 use prowess_trust::ChangedPackage;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -51,6 +51,8 @@ const INSTALL_KEYS: [&str; 8] = [
 ];
 const REGISTRY_KEYS: [&str; 2] = ["url", "token-env"];
 const SIGNER_KEYS: [&str; 2] = ["key", "sources"];
+/// Maximum number of tokens of a manifest. Each takes memory when it is parsed.
+pub(crate) const MAX_MANIFEST_TOKENS: usize = 500_000;
 /// Maximum of `minimum-age`, in seconds: ten years.
 const MAX_AGE: u64 = 10 * 365 * 24 * 60 * 60;
 
@@ -143,7 +145,8 @@ impl InstallSettings {
                 .chain(&project.sources)
                 .cloned()
                 .collect(),
-            // The same file must mean the same for everybody.
+            // The entries of a file mean the same for each person who has it. What a person types does not
+            // depend on it.
             shorthand: project.shorthand.clone(),
             require_signed_tag: tighter(self.require_signed_tag, project.require_signed_tag),
         }
@@ -190,9 +193,15 @@ pub fn read(path: &str, text: &str, origin: SourceOrigin<'_>) -> (PackageManifes
         found: Vec::new(),
         origin,
     };
-    match DeTable::parse(text) {
-        Ok(table) => reader.root(table.get_ref()),
-        Err(error) => {
+    let parsed =
+        (!toml_size::has_more_tokens(text, MAX_MANIFEST_TOKENS)).then(|| DeTable::parse(text));
+    match parsed {
+        None => {
+            let most = wording::thousands(MAX_MANIFEST_TOKENS);
+            reader.error(0..0, format!("more than {most} values and signs"));
+        }
+        Some(Ok(table)) => reader.root(table.get_ref()),
+        Some(Err(error)) => {
             let span = error.span().unwrap_or(0..0);
             reader.error(span, error.message());
         }

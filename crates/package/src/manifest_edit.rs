@@ -5,6 +5,8 @@ use std::ops::Range;
 use toml::Table;
 use toml_edit::{Document, Item};
 
+use crate::manifest::MAX_MANIFEST_TOKENS;
+
 use crate::lock;
 use crate::source::{ArchiveLocation, GitSource, PackageSource, SourceOrigin, WantedRef};
 
@@ -256,6 +258,12 @@ fn short(source: &PackageSource, shorthand: &str) -> Option<String> {
 }
 
 fn parse(text: &str) -> Result<Document<&str>, ManifestEditError> {
+    if prowess_diag::toml_size::has_more_tokens(text, MAX_MANIFEST_TOKENS) {
+        return Err(ManifestEditError::Syntax {
+            reason: "it has too many values".to_owned(),
+            line: 1,
+        });
+    }
     Document::parse(text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         ManifestEditError::Syntax {

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use prowess_diag::line_changes::{USUAL_WORK, line_changes};
 use prowess_spec::problem::{Problem, ProblemKind};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 /// The file with the text of a skill.
 const MAIN_FILE: &str = "SKILL.md";
@@ -349,7 +350,12 @@ pub fn merge_lines(base: &str, mine: &str, theirs: &str) -> Option<String> {
     {
         return None;
     }
-    let (own, new) = (hunks(&base, &mine), hunks(&base, &theirs));
+    // Changes that take too much work to find are one change, and overlap with those of the other side.
+    let mut work = USUAL_WORK;
+    let (own, new) = (
+        hunks(&base, &mine, &mut work),
+        hunks(&base, &theirs, &mut work),
+    );
     let (mut own, mut new) = (own.iter().peekable(), new.iter().peekable());
     let mut merged = String::new();
     let mut at = 0;
@@ -385,9 +391,9 @@ pub fn merge_lines(base: &str, mine: &str, theirs: &str) -> Option<String> {
     Some(merged)
 }
 
-fn hunks<'t>(base: &[&'t str], other: &'t [&'t str]) -> Vec<LineHunk<'t>> {
+fn hunks<'t>(base: &[&'t str], other: &'t [&'t str], work: &mut u64) -> Vec<LineHunk<'t>> {
     let mut hunks: Vec<LineHunk<'t>> = Vec::new();
-    for change in capture_diff_slices(Algorithm::Myers, base, other) {
+    for change in line_changes(base, other, work) {
         let (old, new) = match change {
             DiffOp::Equal { .. } => continue,
             change => (change.old_range(), change.new_range()),

@@ -4,26 +4,43 @@
 //! can be an attack as well, so the number of changed lines is always counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use prowess_trust::TrustSummary;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use prowess_diag::line_changes::{USUAL_WORK, line_changes};
+use prowess_trust::{HookLine, TrustSummary};
+use similar::DiffOp;
 
-/// Maximum number of lines of a text that are compared. Larger texts count as changed as a whole.
-const MAX_LINES: usize = 20_000;
+/// Tools that run no program. A grant of any other one may run a script.
+const QUIET_TOOLS: [&str; 12] = [
+    "AskUserQuestion",
+    "Edit",
+    "Glob",
+    "Grep",
+    "LS",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
 
 /// A kind of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PowerKind {
     /// May do anything without approval.
     UnrestrictedGrant,
-    /// May use a tool without approval.
-    Grant,
     /// Runs a command when it is loaded.
     Command,
     /// Runs a command on an event.
     Hook,
+    /// Contains a script or program with other bytes than before, which may run without approval.
+    ChangedScript,
     /// Contains a script or program.
     Script,
+    /// May use a tool without approval.
+    Grant,
     /// Names a host.
     Host,
     /// Names a program that uses the network.
@@ -50,12 +67,13 @@ pub enum PowerKind {
 
 impl PowerKind {
     /// All kinds, the most severe first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UnrestrictedGrant,
-        Self::Grant,
         Self::Command,
         Self::Hook,
+        Self::ChangedScript,
         Self::Script,
+        Self::Grant,
         Self::Host,
         Self::NetworkProgram,
         Self::HiddenText,
@@ -76,6 +94,7 @@ impl PowerKind {
             Self::Grant => "grant",
             Self::Command => "command",
             Self::Hook => "hook",
+            Self::ChangedScript => "changed-script",
             Self::Script => "script",
             Self::Host => "host",
             Self::NetworkProgram => "network-program",
@@ -91,6 +110,27 @@ impl PowerKind {
         }
     }
 
+    /// Returns the word for several of the kind, for a person.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::UnrestrictedGrant => "grants of everything",
+            Self::Command => "commands that run when it is loaded",
+            Self::Hook => "hooks",
+            Self::ChangedScript => "changed scripts and programs",
+            Self::Script => "scripts and programs",
+            Self::Grant => "grants",
+            Self::Host => "hosts",
+            Self::NetworkProgram => "network programs",
+            Self::HiddenText => "places with hidden text",
+            Self::OutsideLink => "links out",
+            Self::Model => "models",
+            Self::Effort => "efforts",
+            Self::Fork | Self::Agent => "agents",
+            Self::ModelInvocation | Self::AlwaysPresent => "switches",
+            Self::Requirement => "requirements",
+        }
+    }
+
     /// Returns the text before the value in a line for a person.
     fn label(self) -> &'static str {
         match self {
@@ -98,6 +138,7 @@ impl PowerKind {
             Self::Grant | Self::Script => "",
             Self::Command => "runs when loaded: ",
             Self::Hook => "runs on ",
+            Self::ChangedScript => "other bytes in ",
             Self::Host => "host ",
             Self::NetworkProgram => "network program ",
             Self::HiddenText => "hidden text: ",
@@ -138,6 +179,8 @@ pub struct PowerDifference {
     pub gained: Vec<PowerLine>,
     /// Powers that are gone.
     pub lost: Vec<PowerLine>,
+    /// Scripts and programs with other bytes than before that nothing runs without approval.
+    pub changed: Vec<String>,
     /// Tokens of the entry in a listing, before and after.
     pub listing_tokens: (usize, usize),
     /// `true` if the description that models read changed.
@@ -167,6 +210,29 @@ pub fn compare(old: &TrustSummary, new: &TrustSummary) -> PowerDifference {
     };
     let mut gained = missing_in(&after, &before);
     let mut lost = missing_in(&before, &after);
+    // A hook on fewer events than before is not more power.
+    let is_narrowed = |new: &HookLine| {
+        let same = old.hook_commands.iter();
+        let mut same = same.filter(|hook| hook.event == new.event && hook.command == new.command);
+        same.any(|hook| hook.matcher.is_none())
+    };
+    let narrowed: Vec<String> = new
+        .hook_commands
+        .iter()
+        .filter(|hook| is_narrowed(hook))
+        .map(hook_value)
+        .collect();
+    gained.retain(|line| line.kind != PowerKind::Hook || !narrowed.contains(&line.value));
+    let mut changed = changed_scripts(old, new);
+    if may_run_scripts(old) || may_run_scripts(new) {
+        let lines = changed.drain(..).map(|value| PowerLine {
+            kind: PowerKind::ChangedScript,
+            value,
+            place: None,
+        });
+        gained.extend(lines);
+        gained.sort_by_key(|line| line.kind);
+    }
     // Less effort than before is not more power.
     let effort = |summary: &TrustSummary| summary.effort.as_deref().map(effort_rank);
     if effort(new) < effort(old) {
@@ -177,9 +243,47 @@ pub fn compare(old: &TrustSummary, new: &TrustSummary) -> PowerDifference {
     PowerDifference {
         gained,
         lost,
+        changed,
         listing_tokens: (old.listing_tokens, new.listing_tokens),
         description_changed: old.description != new.description,
     }
+}
+
+fn hook_value(hook: &HookLine) -> String {
+    format!("{}: {}", hook.when(), hook.command)
+}
+
+/// Returns the scripts and programs that both versions have, with other bytes.
+fn changed_scripts(old: &TrustSummary, new: &TrustSummary) -> Vec<String> {
+    let digests = |summary: &'_ TrustSummary| -> BTreeMap<PathBuf, String> {
+        let scripts = summary.scripts.iter().cloned();
+        scripts
+            .zip(summary.script_digests.iter().cloned())
+            .collect()
+    };
+    let (before, after) = (digests(old), digests(new));
+    let changed = after.iter().filter(|(path, digest)| {
+        let old = before.get(*path);
+        old.is_some_and(|old| old != *digest)
+    });
+    changed
+        .map(|(path, _)| path.display().to_string())
+        .collect()
+}
+
+/// Returns `true` if something of a package may run without approval: a hook, a command when it is
+/// loaded, or a grant of a tool that is not known to run nothing. A changed script can then do anything.
+fn may_run_scripts(summary: &TrustSummary) -> bool {
+    let mut grants = summary.grants.iter().filter(|grant| grant.fault.is_none());
+    summary.hooks
+        || !summary.commands.is_empty()
+        || grants.any(|grant| {
+            let tool = grant.text.split('(').next().unwrap_or_default().trim();
+            grant.unrestricted
+                || !QUIET_TOOLS
+                    .iter()
+                    .any(|quiet| tool.eq_ignore_ascii_case(quiet))
+        })
 }
 
 fn effort_rank(effort: &str) -> usize {
@@ -214,8 +318,7 @@ fn powers(summary: &TrustSummary) -> BTreeMap<(PowerKind, String), Option<String
         add(PowerKind::Command, command.clone(), place);
     }
     for hook in &summary.hook_commands {
-        let value = format!("{}: {}", hook.event, hook.command);
-        add(PowerKind::Hook, value, None);
+        add(PowerKind::Hook, hook_value(hook), None);
     }
     if summary.hooks && summary.hook_commands.is_empty() {
         add(PowerKind::Hook, "certain events".to_owned(), None);
@@ -304,6 +407,7 @@ pub fn changed_words<'f>(
     new: &BTreeMap<&'f str, &'f [u8]>,
 ) -> ChangedWords {
     let mut changed = ChangedWords::default();
+    let mut work = USUAL_WORK;
     let paths: BTreeSet<&&str> = old.keys().chain(new.keys()).collect();
     for path in paths {
         let (before, after) = (old.get(*path), new.get(*path));
@@ -317,27 +421,23 @@ pub fn changed_words<'f>(
             Some(bytes) => std::str::from_utf8(bytes).ok(),
         };
         match (text(before), text(after)) {
-            (Some(before), Some(after)) => changed.lines += changed_lines(before, after),
+            (Some(before), Some(after)) => {
+                changed.lines += changed_lines(before, after, &mut work);
+            }
             _ => changed.binary += 1,
         }
     }
     changed
 }
 
-/// Counts the lines that were added or removed, the larger of both for lines that were replaced.
-pub fn changed_lines(old: &str, new: &str) -> usize {
+/// Counts the lines that were added or removed, the larger of both for lines that were replaced. With
+/// too little work left, all lines between the first and the last difference count.
+pub fn changed_lines(old: &str, new: &str, work: &mut u64) -> usize {
     let (old, new): (Vec<&str>, Vec<&str>) = (
         old.split_inclusive('\n').collect(),
         new.split_inclusive('\n').collect(),
     );
-    if old.len() > MAX_LINES || new.len() > MAX_LINES {
-        return if old == new {
-            0
-        } else {
-            old.len().max(new.len())
-        };
-    }
-    let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let changes = line_changes(&old, &new, work);
     let changes = changes.into_iter().map(|change| match change {
         DiffOp::Equal { .. } => 0,
         DiffOp::Delete { old_len, .. } => old_len,
@@ -521,6 +621,12 @@ mod tests {
         assert_eq!(found.gained[0].kind, PowerKind::ModelInvocation);
         assert!(!compare(&old, &closed).is_more());
         seen.insert(PowerKind::ModelInvocation);
+        // A script that may run without approval, with other bytes.
+        let keys = with("allowed-tools: Bash(./bin/run:*)\n", "");
+        let [old, new] = ["a\n", "b\n"].map(|text| summary(&keys, &[("bin/run", text)]));
+        let found = compare(&old, &new);
+        assert_eq!(found.gained[0].to_string(), "other bytes in bin/run");
+        seen.insert(found.gained[0].kind);
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), PowerKind::ALL);
     }
 
@@ -535,7 +641,7 @@ mod tests {
         let old = summary(&with(keys, body), &files);
         let moved = format!("More words first.\n\n{body}And after.\n");
         let other_files = [
-            ("scripts/a.sh", "# why\ncurl https://h.example/x\n"),
+            ("scripts/a.sh", "curl https://h.example/x\n"),
             ("notes.md", "b\n"),
             ("more.md", "c\n"),
         ];
@@ -543,6 +649,44 @@ mod tests {
         let found = compare(&old, &new);
         assert_eq!((found.gained, found.lost), (vec![], vec![]));
         assert!(!found.description_changed);
+    }
+
+    #[test]
+    fn changed_scripts_that_run_only_with_approval_are_shown() {
+        let keys = with("allowed-tools: Read Write\n", "");
+        let [old, new] = ["a\n", "b\n"].map(|text| summary(&keys, &[("bin/run", text)]));
+        let found = compare(&old, &new);
+        assert!(!found.is_more(), "{found:?}");
+        assert_eq!(found.changed, ["bin/run"]);
+        assert_eq!(compare(&old, &old).changed, [""; 0]);
+    }
+
+    #[test]
+    fn hooks_on_more_events_are_more() {
+        let of = |limits: &str| {
+            let keys = format!(
+                "hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: ./x.sh\n{limits}"
+            );
+            summary(&with(&keys, ""), &[])
+        };
+        let all = of("");
+        let some = of("      matcher: Read\n");
+        let star = of("      matcher: '*'\n");
+        let conditional = of("          if: Bash(git:*)\n");
+        for (old, new, is_more) in [
+            (&some, &all, true),
+            (&some, &star, true),
+            (&conditional, &all, true),
+            (&some, &conditional, true),
+            (&all, &star, false),
+            (&all, &some, false),
+            (&star, &conditional, false),
+        ] {
+            let found = compare(old, new);
+            assert_eq!(found.is_more(), is_more, "{found:?}");
+        }
+        let shown = compare(&all, &some).lost[0].to_string();
+        assert_eq!(shown, "runs on PreToolUse: ./x.sh");
     }
 
     #[test]
@@ -577,7 +721,7 @@ mod tests {
             .collect();
         assert_eq!(
             places,
-            [Some("SKILL.md:4".to_owned()), Some("SKILL.md:7".to_owned())]
+            [Some("SKILL.md:7".to_owned()), Some("SKILL.md:4".to_owned())]
         );
     }
 
@@ -602,7 +746,11 @@ mod tests {
             ("a\nb\nc\n", "a\n", 2),
             ("a", "a\n", 1),
         ] {
-            assert_eq!(changed_lines(old, new), lines, "{old:?} {new:?}");
+            assert_eq!(
+                changed_lines(old, new, &mut { USUAL_WORK }),
+                lines,
+                "{old:?} {new:?}"
+            );
         }
         let old = BTreeMap::from([("a", &b"x\n"[..]), ("b", b"y\n"), ("i", b"\0a")]);
         let new = BTreeMap::from([("a", &b"x\nz\n"[..]), ("c", b"y\n"), ("i", b"\0b")]);
@@ -615,7 +763,7 @@ mod tests {
                 binary: 1
             }
         );
-        let long = "x\n".repeat(MAX_LINES + 1);
-        assert_eq!(changed_lines(&long, ""), MAX_LINES + 1);
+        // Without work, everything between the first and the last difference counts.
+        assert_eq!(changed_lines("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", &mut 0), 3);
     }
 }

@@ -660,7 +660,8 @@ pub fn check_tag(
 }
 
 /// Refuses a lower version, and a branch whose history was rewritten. `version` is the new version,
-/// and `ancestry` the relation of the locked commit to the new one.
+/// and `ancestry` the relation of the locked commit to the new one: `None` if they need none, because the
+/// manifest asks for something else than before.
 pub fn check_update(
     locked: &LockedPackage,
     chosen: &ChosenRef,
@@ -681,26 +682,23 @@ pub fn check_update(
             found: new.to_string(),
         });
     }
-    let is_same_branch = locked.git_ref == chosen.name;
-    let branch = chosen
-        .name
-        .as_ref()
-        .and_then(|name| name.strip_prefix(BRANCHES));
-    let (Some(branch), Some(old), true) = (branch, &locked.commit, is_same_branch) else {
+    let (Some(ancestry), Some(old)) = (ancestry, &locked.commit) else {
         return Ok(None);
     };
+    let branch = chosen.name.as_deref().unwrap_or("HEAD");
+    let branch = branch.strip_prefix(BRANCHES).unwrap_or(branch);
     if *old == chosen.commit {
         return Ok(None);
     }
     match ancestry {
-        Some(Ancestry::Rewritten) if !accepted.rewritten => Err(ResolveError::Rewritten {
+        Ancestry::Rewritten if !accepted.rewritten => Err(ResolveError::Rewritten {
             branch: branch.to_owned(),
             locked: old.clone(),
         }),
-        Some(Ancestry::Unknown) | None => Ok(Some(ResolveNote::UnknownHistory {
+        Ancestry::Unknown => Ok(Some(ResolveNote::UnknownHistory {
             branch: branch.to_owned(),
         })),
-        Some(Ancestry::Ancestor | Ancestry::Rewritten) => Ok(None),
+        Ancestry::Ancestor | Ancestry::Rewritten => Ok(None),
     }
 }
 
@@ -1194,12 +1192,14 @@ mod tests {
             with(Some(Ancestry::Unknown), none),
             Ok(Some(ResolveNote::UnknownHistory { .. }))
         ));
-        // Another branch, or the same commit, is not a rewritten one.
+        // Another name of the default branch does not change what it must contain.
         let other = chosen("refs/heads/next", '2');
-        assert_eq!(
+        assert!(matches!(
             check_update(&old, &other, None, Some(Ancestry::Rewritten), none),
-            Ok(None)
-        );
+            Err(ResolveError::Rewritten { .. })
+        ));
+        // Another branch that the manifest asks for, or the same commit, is not a rewritten one.
+        assert_eq!(check_update(&old, &other, None, None, none), Ok(None));
         let same = chosen("refs/heads/main", '1');
         assert_eq!(
             check_update(&old, &same, None, Some(Ancestry::Rewritten), none),

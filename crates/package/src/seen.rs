@@ -1,5 +1,5 @@
 //! What this machine has seen of sources: the highest sequence of each index, the first sight of each
-//! digest, and the digests whose signature was checked.
+//! digest, the digests whose signature was checked, and the commits that repositories offered.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -15,6 +15,10 @@ use crate::tree::digest_of_bytes;
 /// Maximum number of records of each kind. The smallest keys are dropped.
 const MAX_RECORDS: usize = 20_000;
 
+/// Maximum number of repositories and wanted versions whose commits are recorded, and of commits of each.
+const MAX_LOOKS: usize = 2_000;
+const MAX_LOOK_COMMITS: usize = 64;
+
 /// The records of this machine.
 #[derive(Clone, Debug)]
 pub struct SeenSources {
@@ -27,6 +31,17 @@ struct Records {
     digests: BTreeMap<String, i64>,
     /// The digest, and the key.
     signed: BTreeMap<String, i64>,
+    /// The last look at what was wanted of a repository.
+    looks: BTreeMap<String, OfferedCommits>,
+}
+
+/// The commits that a repository offered.
+#[derive(Clone, Default)]
+struct OfferedCommits {
+    /// The time of the last look.
+    time: i64,
+    /// The commits at that time, and the last look that did not show them. 0 if each look did.
+    commits: BTreeMap<String, i64>,
 }
 
 impl SeenSources {
@@ -60,6 +75,41 @@ impl SeenSources {
             let key = signed_key(digest, key);
             records.signed.insert(key, now).is_none()
         })
+    }
+
+    /// Records the commits that a repository offers for what is wanted. Returns for each one the time
+    /// since which it can be there at the earliest: that of the last look that did not show it. `None` if
+    /// each look showed it, as the first one does.
+    pub fn look(
+        &self,
+        url: &str,
+        wanted: &str,
+        commits: &[&str],
+        now: i64,
+    ) -> io::Result<Vec<Option<i64>>> {
+        let key = digest_of_bytes(format!("{url}\n{wanted}").as_bytes());
+        let mut since = Vec::new();
+        self.change(|records| {
+            let known = records.looks.get(&key).cloned();
+            let first = known.as_ref().map_or(0, |known| known.time);
+            let known = known.unwrap_or_default().commits;
+            since = commits
+                .iter()
+                .map(|commit| known.get(*commit).copied().unwrap_or(first))
+                .collect();
+            let offered = commits.iter().zip(&since).take(MAX_LOOK_COMMITS);
+            let commits = offered.map(|(commit, since)| ((*commit).to_owned(), *since));
+            let look = OfferedCommits {
+                time: now,
+                commits: commits.collect(),
+            };
+            records.looks.insert(key, look);
+            true
+        })?;
+        let since = since.into_iter();
+        Ok(since
+            .map(|since| Some(since).filter(|at| *at > 0))
+            .collect())
     }
 
     /// Records a sequence and digests. A lower sequence changes nothing.
@@ -108,8 +158,23 @@ impl SeenSources {
         while records.signed.len() > MAX_RECORDS {
             records.signed.pop_first();
         }
+        while records.looks.len() > MAX_LOOKS {
+            // The oldest ones say least.
+            let oldest = records.looks.iter().min_by_key(|(_, look)| look.time);
+            let oldest = oldest.map(|(key, _)| key.clone()).unwrap_or_default();
+            records.looks.remove(&oldest);
+        }
+        let looks: serde_json::Map<String, Value> = records
+            .looks
+            .iter()
+            .map(|(key, look)| {
+                let look = json!({ "time": look.time, "commits": look.commits });
+                (key.clone(), look)
+            })
+            .collect();
         let text = json!({
             "version": 1,
+            "looks": looks,
             "sequences": records.sequences,
             "digests": records.digests,
             "signed": records.signed,
@@ -134,7 +199,17 @@ impl SeenSources {
                 .filter_map(|(key, value)| Some((key, value.as_i64()?)))
                 .collect()
         };
+        let looks = numbers("looks").into_iter().filter_map(|(key, look)| {
+            let commits = look["commits"].as_object()?.iter();
+            let commits = commits.filter_map(|(commit, at)| Some((commit.clone(), at.as_i64()?)));
+            let look = OfferedCommits {
+                time: look["time"].as_i64()?,
+                commits: commits.collect(),
+            };
+            Some((key, look))
+        });
         Records {
+            looks: looks.collect(),
             sequences: numbers("sequences")
                 .into_iter()
                 .filter_map(|(key, value)| Some((key, value.as_u64()?)))
@@ -152,6 +227,21 @@ fn signed_key(digest: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commits_are_not_older_than_the_last_look_without_them() {
+        let world = tempfile::tempdir().unwrap();
+        let seen = SeenSources::new(world.path());
+        let look = |commits: &[&str], now| seen.look("https://a", "^1", commits, now).unwrap();
+        assert_eq!(look(&["1"], 100), [None]);
+        assert_eq!(look(&["2", "1"], 200), [Some(100), None]);
+        assert_eq!(look(&["2", "1"], 300), [Some(100), None]);
+        assert_eq!(look(&["3"], 400), [Some(300)]);
+        // Another wish is another list.
+        assert_eq!(seen.look("https://a", "^2", &["9"], 500).unwrap(), [None]);
+        seen.record(Some(("https://b", 5)), &[], 600).unwrap();
+        assert_eq!(look(&["3"], 700), [Some(300)]);
+    }
 
     #[test]
     fn highest_sequence_and_first_sight_are_kept() {

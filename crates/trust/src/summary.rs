@@ -67,6 +67,8 @@ pub struct TrustSummary {
     pub command_lines: Vec<usize>,
     /// Programs and scripts in its folder.
     pub scripts: Vec<PathBuf>,
+    /// The digest of each of these programs and scripts: `sha256:` and 64 hexadecimal digits.
+    pub script_digests: Vec<String>,
     /// `true` if it has hooks.
     pub hooks: bool,
     /// The commands of its hooks.
@@ -136,10 +138,23 @@ pub struct GrantLine {
 pub struct HookLine {
     /// The event, as it is written.
     pub event: String,
+    /// What limits it to a part of the events: `matcher` and `if`, as they are written. `None` if nothing
+    /// does.
+    pub matcher: Option<String>,
     /// The command with its arguments.
     pub command: String,
     /// Hosts and programs that communicate with other machines, named in the command.
     pub network: BTreeSet<String>,
+}
+
+impl HookLine {
+    /// Returns the event, with what limits it.
+    pub fn when(&self) -> String {
+        match &self.matcher {
+            Some(matcher) => format!("{} ({matcher})", self.event),
+            None => self.event.clone(),
+        }
+    }
 }
 
 /// A link whose target, or a link on the way to it, is outside the folder of its skill.
@@ -351,7 +366,7 @@ fn manifest(
     if let Some(hooks) = parsed.manifest.entry("hooks") {
         summary.hooks = true;
         for event in hooks.value.entries().into_iter().flatten() {
-            hook_commands(&event.key, &event.value, &mut summary.hook_commands);
+            hook_commands(&event.key, None, &event.value, &mut summary.hook_commands);
         }
         for hook in &summary.hook_commands {
             network.add_command(&hook.command);
@@ -395,12 +410,24 @@ fn requirements(path: &str, node: &YamlNode<'_>, found: &mut BTreeSet<String>) {
 
 /// Collects the commands of an event, whatever their place: also of hooks that are invalid.
 // The depth is bounded by the YAML readers.
-fn hook_commands(event: &str, node: &YamlNode<'_>, found: &mut Vec<HookLine>) {
+fn hook_commands(
+    event: &str,
+    matcher: Option<&str>,
+    node: &YamlNode<'_>,
+    found: &mut Vec<HookLine>,
+) {
     for item in node.items().into_iter().flatten() {
-        hook_commands(event, item, found);
+        hook_commands(event, matcher, item, found);
     }
     let Some(entries) = node.entries() else {
         return;
+    };
+    let is_limit = |text: &&str| !matches!(text.trim(), "" | "*" | ".*");
+    let limit = |key: &str| node.get(key).and_then(YamlNode::text).filter(is_limit);
+    // Of two matchers around each other, it is not known which one counts: none is the larger set.
+    let matcher = match node.get("matcher") {
+        Some(_) => limit("matcher"),
+        None => matcher,
     };
     if let Some(program) = node.get("command").and_then(YamlNode::text) {
         let arguments = node.get("args").and_then(YamlNode::items);
@@ -411,14 +438,16 @@ fn hook_commands(event: &str, node: &YamlNode<'_>, found: &mut Vec<HookLine>) {
             .join(" ");
         let mut named = NetworkNames::default();
         named.add_command(&command);
+        let limits: Vec<&str> = matcher.into_iter().chain(limit("if")).collect();
         found.push(HookLine {
             event: event.to_owned(),
+            matcher: (!limits.is_empty()).then(|| limits.join(" if ")),
             command,
             network: named.names().into_iter().collect(),
         });
     }
     for entry in entries {
-        hook_commands(event, &entry.value, found);
+        hook_commands(event, matcher, &entry.value, found);
     }
 }
 
@@ -453,6 +482,7 @@ fn file(
     let script = kind == FactKind::Executable || content.starts_with(b"#!") || is_script(path);
     if script {
         summary.scripts.push(path.to_owned());
+        summary.script_digests.push(script_digest(&full));
         network.add_text(&String::from_utf8_lossy(&content));
     }
     if !content.contains(&0) {
@@ -468,6 +498,18 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// Returns the digest of the whole file. A file that changes meanwhile is noticed by the digest of all.
+fn script_digest(path: &Path) -> String {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    if let Ok(mut file) = fs::File::open(path) {
+        while let Ok(count @ 1..) = file.read(&mut buffer) {
+            hasher.update(&buffer[..count]);
+        }
+    }
+    format!("sha256:{}", hex(&hasher.finalize()))
 }
 
 fn is_script(path: &Path) -> bool {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
-use crate::packages::{self, PackagePower, ScopeArgs, failure};
+use crate::packages::{self, AcceptArgs, PackagePower, ScopeArgs, failure};
 use crate::{permissions, targets, usage_store};
 
 #[derive(Debug, Args)]
@@ -67,9 +67,8 @@ pub(crate) struct AddArgs {
     /// Also trust it if its digest starts with this (at least 12 digits)
     #[arg(long, value_name = "DIGEST")]
     trust: Option<String>,
-    /// Install despite findings of this rule of `prowess scan` (can be repeated)
-    #[arg(long, value_name = "RULE")]
-    accept: Vec<String>,
+    #[command(flatten)]
+    accept: AcceptArgs,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -89,29 +88,26 @@ pub(crate) fn run(
         return list(&request, &context, args.json, printer);
     }
     let plan = plan_add(&context, &request).map_err(|error| failure(&error))?;
-    let mut shown = Vec::new();
-    for change in &plan.changes {
-        let power = packages::power(change, &plan, &context)?;
-        shown.extend(change.new.clone().map(|package| (package, power)));
-    }
-    let document = packages::plan_document(&plan, &context)?;
-    let mut scans = Vec::new();
-    for (package, _) in &shown {
-        let folder = package
-            .digest
-            .as_deref()
-            .and_then(|digest| plan.folder(&context.store, digest));
-        scans.extend(folder.map(|folder| (package.name.clone(), packages::scan(&folder))));
-    }
+    let powers = packages::powers(&plan, &context)?;
+    let document = packages::plan_document(&plan, &powers);
+    let scans = packages::scans(&plan, &context);
+    let more: Vec<_> = packages::replaced_with_more(&plan, &powers).collect();
+    let more = (more.len(), packages::power_reminder(&more));
     if !args.json {
-        for (package, power) in &shown {
-            let width = printer.list_width();
-            printer.answer(&packages::describe_new(package, power, width))?;
+        let width = printer.list_width();
+        for (change, power) in plan.changes.iter().zip(&powers) {
+            if let Some(package) = &change.new {
+                printer.answer(&packages::describe_new(package, power, width))?;
+            }
         }
-        packages::print_scans(&scans, printer);
-        packages::print_notes(&plan, printer);
+        packages::show_changes(&plan, &powers, &scans, printer)?;
+        packages::print_notes(&plan, environment, printer);
     }
-    packages::check_scans(&scans, &args.accept)?;
+    packages::check_scans(&scans, &args.accept.accept)?;
+    let changes = plan.changes.iter().zip(powers);
+    let shown: Vec<(LockedPackage, PackagePower)> = changes
+        .filter_map(|(change, power)| Some((change.new.clone()?, power)))
+        .collect();
     if args.dry_run || plan.is_empty() {
         if args.json {
             let installed =
@@ -127,14 +123,31 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     let mut wants_trust = false;
+    // A digest accepts exactly these files.
+    let is_accepted = more.0 == 0 || args.accept.accept_power || args.trust.is_some();
+    let refused = || packages::refused_power(&packages::count_more(more.0), &["add", "…"]);
     if !args.json && args.trust.is_none() {
-        let question = "Install it? Nothing of it runs until you trust it.";
-        match permissions::ask(question, "y/N/t = and trust").as_deref() {
+        let question = format!(
+            "{}{}Install it? Nothing of it runs until you trust it.",
+            packages::new_reminder(&shown, &context, environment),
+            more.1
+        );
+        // Several packages are trusted one by one.
+        let choices = if shown.len() == 1 {
+            "y/N/t = and trust"
+        } else {
+            "y/N"
+        };
+        match permissions::ask(&question, choices).as_deref() {
             // Without a terminal it is installed: without trust, nothing of it runs.
-            None | Some("y" | "yes") => {}
-            Some("t") => wants_trust = true,
+            None if is_accepted => {}
+            None => return Err(refused()),
+            Some("y" | "yes") => {}
+            Some("t") if shown.len() == 1 => wants_trust = true,
             Some(_) => return Ok(Exit::No),
         }
+    } else if !is_accepted {
+        return Err(refused());
     }
     if let Some(digest) = &args.trust {
         check_digest(digest, &shown)?;
@@ -159,8 +172,8 @@ impl AddArgs {
         context: &PackageContext,
         environment: &Environment,
     ) -> Result<AddRequest, Failure> {
-        let texts = context.texts().map_err(|error| failure(&error))?;
-        let shorthand = texts.settings.shorthand();
+        // What a person types means what the person's own file says, in every project.
+        let shorthand = context.settings.shorthand();
         let wanted = match (&self.tag, &self.branch, &self.rev) {
             (Some(tag), ..) => Some(WantedRef::tag(tag)),
             (_, Some(branch), _) => Some(WantedRef::branch(branch)),
@@ -188,6 +201,7 @@ impl AddArgs {
             all_paths: self.all_paths,
             rename: self.rename.clone(),
             plugin: self.plugin.clone(),
+            accepted: self.accept.changes(),
         })
     }
 }

@@ -12,16 +12,18 @@ use serde_json::{Value, json};
 
 use crate::env::Environment;
 use crate::output::{Failure, Printer};
-use crate::packages::failure;
+use crate::packages::{self, failure};
 use crate::{permissions, targets};
 
 /// What the person allowed in advance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ForkAnswers {
+pub(crate) struct ForkAnswers<'a> {
     /// Changes of sources.
     pub(crate) accepted: AcceptedChanges,
     /// Take new versions that may do more.
     pub(crate) power: bool,
+    /// Rules of `prowess scan` whose findings are accepted.
+    pub(crate) rules: &'a [String],
     /// Merge into files that the person edited.
     pub(crate) merge: bool,
     /// Change nothing.
@@ -47,7 +49,7 @@ pub(crate) struct ForkReport {
 pub(crate) fn run(
     context: &PackageContext,
     names: &[String],
-    answers: ForkAnswers,
+    answers: ForkAnswers<'_>,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ForkReport, Failure> {
@@ -108,7 +110,7 @@ fn decide(
     upgrade: &ForkUpgrade,
     more: &[String],
     context: &PackageContext,
-    answers: ForkAnswers,
+    answers: ForkAnswers<'_>,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ForkState, Failure> {
@@ -129,6 +131,10 @@ fn decide(
         wording::command([&*words, user].concat())
     };
     let take = |state: ForkState| -> Result<ForkState, Failure> {
+        if let Some((_, after)) = upgrade.folders.as_ref().filter(|_| !upgrade.is_bundled) {
+            let scans = [(upgrade.name.clone(), packages::scan(after))];
+            packages::check_scans(&scans, answers.rules)?;
+        }
         if let Some(plan) = upgrade.plan.as_ref().filter(|_| !answers.dry_run) {
             apply(context, plan).map_err(|error| failure(&error))?;
         }

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
-use crate::packages::{self, ScopeArgs, failure};
+use crate::packages::{self, AcceptArgs, ScopeArgs, failure};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Resolve the manifest and write the lockfile, without installing\n\nA lockfile with the markers of a merge is united: packages on which both sides agree are kept, others are resolved again.",
+    about = "Resolve the manifest and write the lockfile, without installing\n\nA lockfile with the markers of a merge is united: packages on which both sides agree are kept, others are resolved again.\n\nA new version of a locked package that may do more is asked about; without a terminal it needs `--accept-power`.",
     after_help = "\
 Examples:
   prowess lock            write `prowess.lock`
@@ -20,6 +20,8 @@ Examples:
 pub(crate) struct LockArgs {
     #[command(flatten)]
     scope: ScopeArgs,
+    #[command(flatten)]
+    accept: AcceptArgs,
     /// Write nothing, and exit with 1 if the lockfile would change
     #[arg(long)]
     check: bool,
@@ -34,9 +36,21 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let context = args.scope.open(environment, printer)?;
-    let plan = plan_lock(&context).map_err(|error| failure(&error))?;
+    let accepted = args.accept.changes();
+    let plan = plan_lock(&context, accepted).map_err(|error| failure(&error))?;
     let is_current = plan.is_empty();
+    let powers = packages::powers(&plan, &context)?;
+    let scans = packages::scans(&plan, &context);
+    if !args.json {
+        packages::show_changes(&plan, &powers, &scans, printer)?;
+    }
     if !args.check {
+        packages::check_scans(&scans, &args.accept.accept)?;
+        let take = args.accept.may_take(&plan, &powers, args.json, &["lock"])?;
+        if !take {
+            printer.status("The lockfile was not changed");
+            return Ok(Exit::No);
+        }
         apply(&context, &plan).map_err(|error| failure(&error))?;
     }
     let exit = if args.check && !is_current {
@@ -45,13 +59,13 @@ pub(crate) fn run(
         Exit::Done
     };
     if args.json {
-        let changes = packages::plan_document(&plan, &context)?;
+        let changes = packages::plan_document(&plan, &powers);
         printer.json(
             &json!({ "schema": packages::SCHEMA, "current": is_current, "changes": changes }),
         )?;
         return Ok(exit);
     }
-    packages::print_notes(&plan, printer);
+    packages::print_notes(&plan, environment, printer);
     packages::print_changes(&plan, printer);
     printer.status(&match (is_current, args.check) {
         (true, _) => "The lockfile is current".to_owned(),

@@ -74,7 +74,7 @@ pub(crate) fn run(
         to: args.to.clone(),
     };
     let plan = plan_rollback(&context, &target).map_err(|error| failure(&error))?;
-    let document = packages::plan_document(&plan, &context)?;
+    let document = packages::plan_document(&plan, &packages::powers(&plan, &context)?);
     apply(&context, &plan).map_err(|error| failure(&error))?;
     if args.json {
         printer.json(&json!({ "schema": packages::SCHEMA, "changes": document }))?;

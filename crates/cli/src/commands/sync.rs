@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, Progress};
-use crate::packages::{self, ScopeArgs, failure};
+use crate::packages::{self, AcceptArgs, ScopeArgs, failure};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Install exactly what the lockfile names\n\nPackages that the lockfile lacks are resolved and added to it; those that the manifest no longer names are removed. Changed files are restored. If the store has everything, neither git nor a network is needed.",
+    about = "Install exactly what the lockfile names\n\nPackages that the lockfile lacks are resolved and added to it; those that the manifest no longer names are removed. Changed files are restored. If the store has everything, neither git nor a network is needed.\n\nA new version of a locked package that may do more is asked about, as by `prowess update`; without a terminal it needs `--accept-power`.",
     after_help = "\
 Examples:
   prowess sync              after a pull
@@ -21,6 +21,8 @@ Examples:
 pub(crate) struct SyncArgs {
     #[command(flatten)]
     scope: ScopeArgs,
+    #[command(flatten)]
+    accept: AcceptArgs,
     /// Fail if the lockfile does not match the manifest, and change no file of the project
     #[arg(long, alias = "locked")]
     frozen: bool,
@@ -39,9 +41,21 @@ pub(crate) fn run(
     let options = SyncOptions {
         frozen: args.frozen,
         verify_store: true,
+        accepted: args.accept.changes(),
     };
     let plan = plan_sync(&context, options).map_err(|error| failure(&error))?;
-    packages::print_notes(&plan, printer);
+    let powers = packages::powers(&plan, &context)?;
+    let scans = packages::scans(&plan, &context);
+    if !args.json {
+        packages::show_changes(&plan, &powers, &scans, printer)?;
+    }
+    packages::print_notes(&plan, environment, printer);
+    packages::check_scans(&scans, &args.accept.accept)?;
+    let take = args.accept.may_take(&plan, &powers, args.json, &["sync"])?;
+    if !take {
+        printer.status("Nothing was changed");
+        return Ok(Exit::No);
+    }
     let (fetched, changed) = (plan.fetched(), plan.changes.len());
     apply(&context, &plan).map_err(|error| failure(&error))?;
     let texts = context.texts().map_err(|error| failure(&error))?;

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::targets::{self, Meant};
+use crate::trust_text::{self, short};
 use crate::visible_skills::Library;
 use crate::{permissions, usage_store};
 
@@ -56,10 +57,6 @@ pub(crate) struct TrustArgs {
     pub(crate) json: bool,
 }
 
-/// Maximum number of lines per section.
-const MOST: usize = 12;
-/// Maximum number of rows of one line.
-const MOST_ROWS: usize = 8;
 /// The state of a skill whose files cannot be read.
 const UNREADABLE: &str = "cannot be checked";
 /// Minimum length of a digest prefix.
@@ -520,11 +517,6 @@ fn exemption(
     })
 }
 
-/// Shortens a digest for display.
-fn short(digest: &str) -> &str {
-    &digest[..digest.len().min("sha256:".len() + 16)]
-}
-
 fn is_beginning(typed: &str, digest: &str) -> bool {
     let plain = |text: &str| text.strip_prefix("sha256:").unwrap_or(text).to_owned();
     let typed = plain(typed);
@@ -634,10 +626,7 @@ fn fault(error: &TrustError) -> Failure {
 /// Returns the question. It repeats the path and the alarming sections: the summary may be longer
 /// than the screen.
 fn question(subject: &Subject, environment: &Environment) -> String {
-    let alarming = subject.sections.iter().filter(|section| section.alarming);
-    let notes: String = alarming
-        .map(|section| format!("  {}: {}\n", section.title, section.lines.len()))
-        .collect();
+    let notes = trust_text::alarms(&subject.sections);
     let path = review::line(&targets::display(&subject.path, environment));
     let digest = short(&subject.digest);
     format!("{path}, {digest}\n{notes}Trust this exact version?")
@@ -660,34 +649,7 @@ fn text(subject: &Subject, environment: &Environment, width: usize) -> String {
             sanitize::line(&why.to_string())
         ));
     }
-    for TrustSection {
-        title,
-        lines,
-        alarming,
-    } in &subject.sections
-    {
-        let style = if *alarming { bad } else { strong };
-        text.push_str(&format!("\n{style}{title}{style:#}\n"));
-        let more = lines.len().saturating_sub(MOST);
-        for line in lines.iter().take(MOST) {
-            let mut rows = review::rows(&review::line(line), width.saturating_sub(4));
-            let hidden: usize = (rows.iter().skip(MOST_ROWS))
-                .map(|row| row.chars().count())
-                .sum();
-            rows.truncate(MOST_ROWS);
-            text.push_str(&format!("  {}\n", rows.join("\n    ")));
-            if hidden > 0 {
-                let hidden = wording::count(hidden, "more character");
-                text.push_str(&format!("    {dim}… {hidden}; `--json` has all{dim:#}\n"));
-            }
-        }
-        if more > 0 {
-            text.push_str(&format!(
-                "  {dim}and {} more{dim:#}\n",
-                wording::thousands(more)
-            ));
-        }
-    }
+    text.push_str(&trust_text::sections(&subject.sections, "\n", width, 2));
     if text.lines().count() == 1 {
         text.push_str(&format!("\n{}\n", subject.notes[0]));
     }

@@ -3,17 +3,14 @@
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
-use prowess_package::operations::{
-    self, PackageContext, PackagePlan, UpdateOptions, apply, plan_update,
-};
-use prowess_package::resolve::AcceptedChanges;
+use prowess_package::operations::{self, PackagePlan, UpdateOptions, apply, plan_update};
 use serde_json::json;
 
 use crate::commands::completions;
 use crate::commands::fork_upgrades::{self, ForkAnswers};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
-use crate::packages::{self, PackagePower, ScopeArgs, failure};
+use crate::packages::{self, AcceptArgs, PackagePower, ScopeArgs, failure};
 use crate::permissions;
 
 #[derive(Debug, Args)]
@@ -34,24 +31,11 @@ pub(crate) struct UpdateArgs {
     /// Show the updates and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Take updates that may do more
-    #[arg(long)]
-    accept_power: bool,
     /// Merge new versions into forks that you edited
     #[arg(long)]
     merge: bool,
-    /// Take a version that is lower than the locked one
-    #[arg(long)]
-    allow_downgrade: bool,
-    /// Take a tag that points to another commit than before
-    #[arg(long)]
-    accept_moved_tag: bool,
-    /// Take a branch whose history was rewritten
-    #[arg(long)]
-    accept_rewritten: bool,
-    /// Install despite findings of this rule of `prowess scan` (can be repeated)
-    #[arg(long, value_name = "RULE")]
-    accept: Vec<String>,
+    #[command(flatten)]
+    accept: AcceptArgs,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -79,14 +63,11 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let context = args.scope.open(environment, printer)?;
-    let accepted = AcceptedChanges {
-        moved_tag: args.accept_moved_tag,
-        downgrade: args.allow_downgrade,
-        rewritten: args.accept_rewritten,
-    };
+    let accepted = args.accept.changes();
     let answers = ForkAnswers {
         accepted,
-        power: args.accept_power,
+        power: args.accept.accept_power,
+        rules: &args.accept.accept,
         merge: args.merge,
         dry_run: args.dry_run,
         is_json: args.json,
@@ -117,11 +98,11 @@ pub(crate) fn run(
         plan_update(&context, &options).map_err(|error| failure(&error))
     };
     let mut planned = plan(names)?;
-    let mut powers = powers(&planned, &context)?;
-    let document = packages::plan_document(&planned, &context)?;
+    let mut powers = packages::powers(&planned, &context)?;
+    let document = packages::plan_document(&planned, &powers);
     if !args.json {
         show(&planned, &powers, printer)?;
-        packages::print_notes(&planned, printer);
+        packages::print_notes(&planned, environment, printer);
     }
     if planned.is_empty() || args.dry_run {
         if args.json {
@@ -135,7 +116,7 @@ pub(crate) fn run(
     }
     let more =
         |powers: &[PackagePower]| powers.iter().filter(|one| one.difference.is_more()).count();
-    if more(&powers) > 0 && !args.accept_power {
+    if more(&powers) > 0 && !args.accept.accept_power {
         let counts = format!(
             "{}, {} may do more",
             wording::count(planned.changes.len(), "update"),
@@ -144,7 +125,14 @@ pub(crate) fn run(
         let answer = if args.json {
             None
         } else {
-            let question = format!("{counts}. Take all, only the same power, or none?");
+            let all = planned.changes.iter().zip(&powers);
+            let all: Vec<_> = all
+                .filter(|(_, power)| power.difference.is_more())
+                .collect();
+            let question = format!(
+                "{}{counts}. Take all, only the same power, or none?",
+                packages::power_reminder(&all)
+            );
             permissions::ask(&question, "a/s/N")
         };
         match answer.as_deref() {
@@ -159,7 +147,7 @@ pub(crate) fn run(
                     return Ok(Exit::No);
                 }
                 planned = plan(names)?;
-                powers = self::powers(&planned, &context)?;
+                powers = packages::powers(&planned, &context)?;
                 if more(&powers) > 0 {
                     return Err(
                         Failure::new("the source changed while the updates were shown")
@@ -172,26 +160,14 @@ pub(crate) fn run(
                 return Ok(Exit::No);
             }
             None => {
-                let failure = Failure::new(format!("{counts}, and nothing was changed"));
-                let mut words = vec!["prowess", "update"];
+                let mut words = vec!["update"];
                 words.extend(args.names.iter().map(String::as_str));
-                words.push("--accept-power");
-                let hint = format!("review the list, then run {}", wording::command(words));
-                return Err(failure.hint(hint).exit(Exit::Denied));
+                return Err(packages::refused_power(&counts, &words));
             }
         }
     }
-    let mut scans = Vec::new();
-    for package in planned
-        .changes
-        .iter()
-        .filter_map(|change| change.new.as_ref())
-    {
-        let digest = package.digest.as_deref();
-        let folder = digest.and_then(|digest| planned.folder(&context.store, digest));
-        scans.extend(folder.map(|folder| (package.name.clone(), packages::scan(&folder))));
-    }
-    packages::check_scans(&scans, &args.accept)?;
+    let scans = packages::scans(&planned, &context);
+    packages::check_scans(&scans, &args.accept.accept)?;
     apply(&context, &planned).map_err(|error| failure(&error))?;
     if args.json {
         printer
@@ -260,13 +236,6 @@ pub(crate) fn outdated(
         ),
     });
     Ok(exit)
-}
-
-fn powers(plan: &PackagePlan, context: &PackageContext) -> Result<Vec<PackagePower>, Failure> {
-    let changes = plan.changes.iter();
-    changes
-        .map(|change| packages::power(change, plan, context))
-        .collect()
 }
 
 fn show(plan: &PackagePlan, powers: &[PackagePower], printer: &Printer) -> Result<(), Failure> {

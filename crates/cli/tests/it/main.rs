@@ -61,6 +61,7 @@ mod package_sources;
 mod package_traces;
 mod packages_activation;
 mod packages_attacks;
+mod packages_attacks_updates;
 mod packages_everyday;
 mod packages_forks;
 mod packages_journey;

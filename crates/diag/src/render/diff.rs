@@ -1,28 +1,28 @@
 //! Unified diffs that `patch` and `git apply` accept.
 
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
+use similar::{DiffTag, group_diff_ops};
 
 use anstyle::Style;
 
 use super::fit::{self, Change};
 use super::full::{LONGEST_LINE, RenderOptions};
+use crate::line_changes::{USUAL_WORK, line_changes};
 use crate::{sanitize, theme};
 
 /// Number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
-/// Longer texts are not compared line by line; everything between the first and the last difference
-/// is shown as replaced.
-const MOST_LINES: usize = 10_000;
 
-/// Returns the diff; empty if the texts are equal.
+/// Returns the diff; empty if the texts are equal. Of texts that take too much work to compare,
+/// everything between the first and the last difference is shown as replaced.
 pub fn unified(path: &str, before: &str, after: &str) -> String {
+    unified_within(path, before, after, &mut { USUAL_WORK })
+}
+
+/// Like [`unified`], within the work of [`line_changes`] for several texts.
+pub fn unified_within(path: &str, before: &str, after: &str, work: &mut u64) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let operations = if old.len() + new.len() > MOST_LINES {
-        replacement(&old, &new)
-    } else {
-        capture_diff_slices(Algorithm::Myers, &old, &new)
-    };
+    let operations = line_changes(&old, &new, work);
     let path = sanitize::line(path);
     let mut text = String::new();
     for hunk in group_diff_ops(operations, CONTEXT) {
@@ -148,41 +148,6 @@ fn cut(line: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// Returns one replacement of everything between the first and the last difference.
-fn replacement(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let same = |(a, b): &(&&str, &&str)| a == b;
-    let before = old.iter().zip(new).take_while(same).count();
-    let (old_rest, new_rest) = (&old[before..], &new[before..]);
-    let after = old_rest
-        .iter()
-        .rev()
-        .zip(new_rest.iter().rev())
-        .take_while(same)
-        .count();
-    let (old_len, new_len) = (old_rest.len() - after, new_rest.len() - after);
-    if old_len + new_len == 0 {
-        return Vec::new();
-    }
-    vec![
-        DiffOp::Equal {
-            old_index: 0,
-            new_index: 0,
-            len: before,
-        },
-        DiffOp::Replace {
-            old_index: before,
-            old_len,
-            new_index: before,
-            new_len,
-        },
-        DiffOp::Equal {
-            old_index: before + old_len,
-            new_index: before + new_len,
-            len: after,
-        },
-    ]
-}
-
 /// Formats a range of lines for a hunk header: counted from 1; if empty, the line before it.
 fn range(start: usize, end: usize) -> String {
     match end - start {
@@ -218,7 +183,7 @@ mod tests {
     fn equal_texts_have_no_diff() {
         check("a\nb", "a\nb", "");
         check("", "", "");
-        let long = "a\n".repeat(MOST_LINES);
+        let long = "a\n".repeat(10_000);
         check(&long, &long, "");
     }
 

@@ -9,12 +9,14 @@ use crate::lock::is_folder_name;
 use crate::manifest_edit::entry_value;
 use crate::plugins::PluginPlace;
 use crate::project::ProjectError;
-use crate::resolve::ChosenRef;
+use crate::resolve::{AcceptedChanges, ChosenRef};
 use crate::source::{ArchiveLocation, GitSource, PackageSource, WantedRef};
 
 use super::fetch::{FetchedPackage, SourceFetcher, source_name};
+use super::hosts::remembered_origin;
 use super::plan::{ManifestEdit, PackagePlan, PlanNote};
 use super::served::select_offered;
+use super::update::check_change;
 use super::{OperationError, PackageContext, ScopeTexts};
 
 /// What to add.
@@ -32,6 +34,8 @@ pub struct AddRequest {
     pub rename: Option<String>,
     /// A plugin of the source whose skills are wanted. It may be in another repository.
     pub plugin: Option<String>,
+    /// Answers that the person gave in advance, for packages that are replaced.
+    pub accepted: AcceptedChanges,
 }
 
 impl AddRequest {
@@ -44,6 +48,7 @@ impl AddRequest {
             all_paths: false,
             rename: None,
             plugin: None,
+            accepted: AcceptedChanges::default(),
         }
     }
 }
@@ -66,8 +71,7 @@ pub fn list_source(
 ) -> Result<SourceListing, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
-    let mut fetcher = SourceFetcher::new(context, texts.settings.clone());
-    fetcher.typed = fetcher.outside(&request.source);
+    let fetcher = SourceFetcher::new(context, texts.settings.clone()).typed(&request.source);
     let source = known_source(&fetcher, &request.source)?;
     let (found, commit) = match &source {
         PackageSource::Git(git) => {
@@ -137,15 +141,15 @@ pub fn plan_add(
 ) -> Result<PackagePlan, PackageError> {
     let texts = context.texts()?;
     texts.settings.check_source(&request.source)?;
-    let mut fetcher = SourceFetcher::new(context, texts.settings.clone());
+    let fetcher = SourceFetcher::new(context, texts.settings.clone()).typed(&request.source);
+    let source = known_source(&fetcher, &request.source)?;
     let mut plan = PackagePlan::new(command(request), &texts);
     if let Some(url) = fetcher.outside(&request.source) {
         // Others who have the project must name a mirror of their own.
         plan.notes.push(PlanNote::Mirror { url: url.clone() });
-        plan.mirror = Some(url.clone());
-        fetcher.typed = Some(url);
+        plan.mirror = Some(url);
     }
-    let source = known_source(&fetcher, &request.source)?;
+    plan.host = remembered_origin(&request.source);
     let added = match &source {
         PackageSource::Git(git) => add_git(&fetcher, git, request, &texts, &mut plan)?,
         PackageSource::Archive { location, digest } => {
@@ -222,6 +226,10 @@ pub fn plan_add(
     for (one, entry, skill) in one_of_each_name(added, request, &mut plan)? {
         check_free(context, &texts, &one)?;
         let name = one.locked.name.clone();
+        if let Some(old) = texts.lock.get(&name) {
+            let accepted = request.accepted;
+            check_change(&fetcher, &entry, old, &one.locked, accepted, &mut plan)?;
+        }
         let skill = (skill != name).then_some(&*skill);
         let value = entry_value(&entry, skill, &shorthand);
         plan.edits.push(ManifestEdit::Set(name, value));

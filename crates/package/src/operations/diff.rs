@@ -5,7 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::render::diff::unified;
+use prowess_diag::line_changes::USUAL_WORK;
+use prowess_diag::render::diff::unified_within;
 
 use crate::error::PackageError;
 use crate::lock::{LockedFile, LockedKind};
@@ -75,6 +76,7 @@ fn compare(
         all.entry(&file.path).or_default().1 = Some(file);
     }
     let mut changes = Vec::new();
+    let mut work = USUAL_WORK;
     for (path, (old, new)) in all {
         let facts = |file: &LockedFile| (file.digest.clone(), file.kind);
         if old.map(facts) == new.map(facts) {
@@ -84,7 +86,7 @@ fn compare(
         let after = text_of(new_folder, new);
         let compared = before
             .zip(after)
-            .map(|(before, after)| lines(path, &before, &after));
+            .map(|(before, after)| lines(path, &before, &after, &mut work));
         changes.push(PackageFileChange {
             path: path.to_owned(),
             old: old.cloned(),
@@ -113,8 +115,8 @@ fn text_of(folder: Option<&Path>, file: Option<&LockedFile>) -> Option<String> {
         .filter(|text| !text.contains('\0'))
 }
 
-fn lines(path: &str, before: &str, after: &str) -> ((usize, usize), String) {
-    let text = unified(path, before, after);
+fn lines(path: &str, before: &str, after: &str, work: &mut u64) -> ((usize, usize), String) {
+    let text = unified_within(path, before, after, work);
     // The first two lines name the file.
     let count = |mark: char| {
         text.lines()

@@ -33,6 +33,7 @@ use crate::source::{
 use crate::store::StagingFolder;
 use crate::tree::{PackageTree, TreeError, TreeLimits, check_tree_path, digest_of_bytes};
 
+use super::hosts::HostFetcher;
 use super::plan::PlanNote;
 use super::signed::SignedBy;
 use super::{OperationError, PackageContext, PackageProgress};
@@ -60,8 +61,9 @@ pub(super) struct SourceFetcher<'a> {
     pub(super) offered: RefCell<BTreeMap<String, Rc<OfferedSkills>>>,
     refs: RefCell<BTreeMap<String, Rc<RemoteRefs>>>,
     number: Cell<u32>,
+    web: HostFetcher,
     /// A source outside of the project that the person typed.
-    pub(super) typed: Option<String>,
+    typed_file: Option<String>,
 }
 
 /// A package that was fetched.
@@ -105,8 +107,16 @@ impl<'a> SourceFetcher<'a> {
             offered: RefCell::default(),
             refs: RefCell::default(),
             number: Cell::new(0),
-            typed: None,
+            web: HostFetcher::new(context),
+            typed_file: None,
         }
+    }
+
+    /// Returns the fetcher with the host of a source that was typed, which may be in a private network, or outside of the project.
+    pub(super) fn typed(mut self, source: &PackageSource) -> Self {
+        self.web.add(source);
+        self.typed_file = self.outside(source);
+        self
     }
 
     /// Returns the path of a local file or folder, as a manifest or a person writes it.
@@ -147,7 +157,7 @@ impl<'a> SourceFetcher<'a> {
     /// Refuses the address of a file outside of the project, unless the person typed it.
     fn check_local(&self, url: &str) -> Result<(), PackageError> {
         let is_named = || self.context.mirrors().urls().iter().any(|one| one == url);
-        if !self.is_outside(url) || self.typed.as_deref() == Some(url) || is_named() {
+        if !self.is_outside(url) || self.typed_file.as_deref() == Some(url) || is_named() {
             return Ok(());
         }
         let path = url.strip_prefix(FILE_URL).unwrap_or(url).to_owned();
@@ -188,17 +198,24 @@ impl<'a> SourceFetcher<'a> {
             }
             .into());
         }
+        if !self.web.allows(source) {
+            return Err(OperationError::PrivateHost {
+                source_text: source.to_owned(),
+            }
+            .into());
+        }
         Ok(())
     }
 
     pub(super) fn fetcher(&self, source: &str) -> Result<&dyn Fetcher, PackageError> {
         self.online(source)?;
-        self.context.fetcher.as_deref().ok_or_else(|| {
-            OperationError::Offline {
+        if !self.web.is_online() {
+            return Err(OperationError::Offline {
                 source_text: source.to_owned(),
             }
-            .into()
-        })
+            .into());
+        }
+        Ok(&self.web)
     }
 
     /// Opens a repository in the cache. It is opened once, because it is locked.
@@ -233,8 +250,7 @@ impl<'a> SourceFetcher<'a> {
         let GitError::Moved { url, to: None } = error else {
             return error.into();
         };
-        let to = self.context.fetcher.as_deref().and_then(|fetcher| {
-            let fetched = ask_for_refs(fetcher, &url)?;
+        let to = ask_for_refs(&self.web, &url).and_then(|fetched| {
             let to = fetched.elsewhere.unwrap_or(fetched.url);
             let to = to
                 .split_once("/info/refs")
@@ -272,6 +288,7 @@ impl<'a> SourceFetcher<'a> {
             RefChoice::HoldAgainstSkill(one) => (vec![one], true),
         };
         let minimum = self.settings.minimum_age;
+        let since = self.since(source, &candidates);
         let chosen = old_enough(&candidates, self.context.now, minimum, |candidate| {
             let repository = self.fetch_commit(&source.url, candidate)?;
             let (_, commit) = repository.commit_facts(&candidate.commit)?;
@@ -283,9 +300,27 @@ impl<'a> SourceFetcher<'a> {
                 .map(|tag| repository.tag_time(tag))
                 .transpose()?
                 .flatten();
-            Ok::<_, PackageError>(Some(tag.map_or(commit, |tag| tag.max(commit))))
+            let stated = tag.map_or(commit, |tag| tag.max(commit));
+            // The author states the date. It was not there when this machine looked last.
+            let since = since.get(&candidate.commit).copied().flatten();
+            Ok::<_, PackageError>(Some(since.map_or(stated, |since| since.max(stated))))
         })??;
         Ok((chosen.clone(), is_held))
+    }
+
+    /// Returns the times since which commits can be in a repository at the earliest, for `minimum-age`.
+    fn since(&self, source: &GitSource, candidates: &[ChosenRef]) -> BTreeMap<String, Option<i64>> {
+        if self.settings.minimum_age.is_none() {
+            return BTreeMap::new();
+        }
+        let seen = SeenSources::new(&self.context.state);
+        let commits: Vec<&str> = candidates.iter().map(|one| &*one.commit).collect();
+        let wanted = source.wanted.lock_text().unwrap_or_default();
+        let now = self.context.now;
+        // What cannot be remembered only makes the check weaker.
+        let times = seen.look(&source.url, &wanted, &commits, now);
+        let commits = commits.into_iter().map(str::to_owned);
+        commits.zip(times.unwrap_or_default()).collect()
     }
 
     fn fetch_commit(

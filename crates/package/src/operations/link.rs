@@ -14,7 +14,7 @@ use crate::error::PackageError;
 use crate::lock::LockFile;
 use crate::paths::{lexical, relative};
 use crate::project::{PackageScope, ScopeKind, check_place, copy_tree, read_text, write_new};
-use crate::store::remove_tree;
+use crate::store::{remove_tree, sync_all};
 
 use super::PackageContext;
 use super::rollback::history;
@@ -230,7 +230,10 @@ pub fn apply_links(context: &PackageContext, plan: &LinkPlan) -> Result<(), Pack
                     .map_err(failed("write", parent))?;
                 let copy = new.path().join("copy");
                 let tree = context.store.tree(digest)?;
-                copy_tree(&tree, &copy, &context.faults).map_err(failed("write", path))?;
+                let mut copied = Vec::new();
+                copy_tree(&tree, &copy, &context.faults, &mut copied)
+                    .and_then(|()| sync_all(&copied, new.path()))
+                    .map_err(failed("write", path))?;
                 copies.clear(context, path)?;
                 // Fails if something else came in between.
                 fs::rename(&copy, path).map_err(failed("write", path))?;

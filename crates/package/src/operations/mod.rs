@@ -8,6 +8,7 @@ mod add;
 mod diff;
 mod fetch;
 mod fork;
+mod hosts;
 mod link;
 mod outdated;
 mod pack;

@@ -73,6 +73,8 @@ pub enum PlanNote {
     Restored {
         /// The package.
         name: String,
+        /// The folder that is replaced.
+        path: PathBuf,
     },
     /// The source is a folder of this machine.
     Mirror {
@@ -162,6 +164,8 @@ pub struct PackagePlan {
     pub(super) lock_only: bool,
     /// A repository on disk outside of the project that the person named.
     pub(super) mirror: Option<String>,
+    /// A host that the person named, and that may be in a private network.
+    pub(super) host: Option<String>,
     pub(super) replace_changed: bool,
     /// `true` if links of other agents must be made or removed.
     pub(super) stale_links: bool,
@@ -189,6 +193,7 @@ impl PackagePlan {
             vendor: texts.settings.vendor == Some(true),
             lock_only: false,
             mirror: None,
+            host: None,
             replace_changed: false,
             stale_links: false,
             rewrite: false,
@@ -304,7 +309,7 @@ pub fn apply(context: &PackageContext, plan: &PackagePlan) -> Result<ScopeReport
     if !trees.is_empty() {
         context.store.insert(&hold, &trees)?;
     }
-    if let Some(url) = &plan.mirror {
+    for url in plan.mirror.iter().chain(&plan.host) {
         let record = context.mirrors();
         record
             .add(url, &context.faults)

@@ -64,6 +64,12 @@ pub enum OperationError {
         /// The source.
         source_text: String,
     },
+    /// A file of the project names a host of this machine or of a private network.
+    #[error("`{source_text}` is on this machine or in a private network, and you did not name it")]
+    PrivateHost {
+        /// The source.
+        source_text: String,
+    },
     /// Manifest and lock disagree.
     #[error("the lock does not match the manifest: {}", names.join(", "))]
     Frozen {
@@ -181,6 +187,7 @@ impl OperationError {
     pub fn exit(&self) -> PackageExit {
         match self {
             Self::NoToken { .. } => PackageExit::Credentials,
+            Self::PrivateHost { .. } => PackageExit::Refused,
             _ => PackageExit::Failed,
         }
     }
@@ -214,6 +221,10 @@ impl OperationError {
             }
             Self::ServedChanged { name, .. } => {
                 format!("see what changed with `prowess update {name} --dry-run`")
+            }
+            Self::PrivateHost { .. } => {
+                "if you know the host, add it to `[install] sources` of your own configuration"
+                    .to_owned()
             }
             Self::Offline { .. } => "run it again without `--offline`".to_owned(),
             Self::Frozen { .. } => "run `prowess lock` and commit the lock".to_owned(),

@@ -7,7 +7,7 @@ use crate::journal::EntryState;
 use crate::lock::{LockFile, LockedPackage};
 use crate::manifest::PackageEntry;
 use crate::project::read_text;
-use crate::resolve::difference;
+use crate::resolve::{AcceptedChanges, difference};
 use crate::source::{PackageSource, WantedRef};
 use crate::store::TreeState;
 
@@ -16,6 +16,7 @@ use super::fetch::{FetchedPackage, SourceFetcher};
 use super::link::{LinkForm, plan_links};
 use super::plan::{PackagePlan, PlanNote, is_path, wanted_agents, wanted_entry};
 use super::served::select_offered;
+use super::update::check_change;
 use super::{OperationError, PackageContext, ScopeTexts};
 
 /// Options of [`plan_sync`].
@@ -26,6 +27,8 @@ pub struct SyncOptions {
     /// `true` to look at the files of the trees in the store, and to read those of a tree that was
     /// touched; `false` to look only if the trees are there.
     pub verify_store: bool,
+    /// Answers that the person gave in advance.
+    pub accepted: AcceptedChanges,
 }
 
 /// Plans to make the store and the scope folder match the lock. Packages that the lock lacks are
@@ -41,7 +44,7 @@ pub fn plan_sync(
     let mut plan = PackagePlan::new("sync", &texts);
     plan.replace_changed = true;
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
-    resolve_missing(context, &texts, &fetcher, &mut plan)?;
+    resolve_missing(context, &texts, &fetcher, options.accepted, &mut plan)?;
     let changed: BTreeSet<String> = plan
         .changes
         .iter()
@@ -63,7 +66,10 @@ pub fn plan_sync(
 }
 
 /// Plans to write the lock, without installing anything. A lock with conflict markers is united.
-pub fn plan_lock(context: &PackageContext) -> Result<PackagePlan, PackageError> {
+pub fn plan_lock(
+    context: &PackageContext,
+    accepted: AcceptedChanges,
+) -> Result<PackagePlan, PackageError> {
     let read = |path: &std::path::PathBuf| {
         read_text(path).map_err(|source| PackageError::File {
             verb: "read",
@@ -81,7 +87,7 @@ pub fn plan_lock(context: &PackageContext) -> Result<PackagePlan, PackageError> 
     let mut plan = PackagePlan::new("lock", &texts);
     plan.lock_only = true;
     let fetcher = SourceFetcher::new(context, texts.settings.clone());
-    resolve_missing(context, &texts, &fetcher, &mut plan)?;
+    resolve_missing(context, &texts, &fetcher, accepted, &mut plan)?;
     let written = texts.lock.to_text();
     let is_wanted = !texts.manifest.packages.is_empty() || texts.lock_text.is_some();
     plan.rewrite = is_wanted && texts.lock_text.as_ref() != Some(&written);
@@ -113,6 +119,7 @@ fn resolve_missing(
     context: &PackageContext,
     texts: &ScopeTexts,
     fetcher: &SourceFetcher<'_>,
+    accepted: AcceptedChanges,
     plan: &mut PackagePlan,
 ) -> Result<(), PackageError> {
     for entry in &texts.manifest.packages {
@@ -122,6 +129,9 @@ fn resolve_missing(
         }
         texts.settings.check_source(&entry.source)?;
         let one = resolve_entry(fetcher, entry)?;
+        if let Some(locked) = locked {
+            check_change(fetcher, &entry.source, locked, &one.locked, accepted, plan)?;
+        }
         add_fetched(plan, context, texts, one);
     }
     let wanted = texts.manifest.names();
@@ -233,6 +243,7 @@ fn sync_package(
         if matches!(found, Some(EntryState::Copy { .. })) && !is_path(package) {
             plan.notes.push(PlanNote::Restored {
                 name: package.name.clone(),
+                path: context.scope.skills.join(&package.name),
             });
         }
         plan.entries.push((package.name.clone(), wanted));

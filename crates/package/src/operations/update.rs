@@ -1,12 +1,13 @@
 //! Takes the newest versions that the manifest allows.
 
 use crate::error::PackageError;
+use crate::git::Ancestry;
 use crate::lock::LockedPackage;
 use crate::manifest::PackageEntry;
 use crate::resolve::{
     AcceptedChanges, ChosenRef, ResolveError, ResolveNote, check_tag, check_update, difference,
 };
-use crate::source::{GitSource, PackageSource};
+use crate::source::{GitSource, PackageSource, WantedRef};
 
 use super::add::add_fetched;
 use super::fetch::SourceFetcher;
@@ -141,9 +142,7 @@ pub(super) fn newer_commit(
     plan: &mut PackagePlan,
 ) -> Result<Option<ChosenRef>, PackageError> {
     let name = &entry.name;
-    if matches!(git.wanted, crate::source::WantedRef::Commit(_))
-        && difference(entry, locked).is_none()
-    {
+    if matches!(git.wanted, WantedRef::Commit(_)) && difference(entry, locked).is_none() {
         return Ok(None);
     }
     let refs = fetcher.refs(&git.url)?;
@@ -160,26 +159,116 @@ pub(super) fn newer_commit(
         Err(error) => return Err(error),
     };
     let is_same = locked.commit.as_ref() == Some(&chosen.commit);
-    if is_same && locked.git_ref == chosen.name && difference(entry, locked).is_none() {
+    let is_edited = difference(entry, locked).is_some();
+    if is_same && locked.git_ref == chosen.name && !is_edited {
         return Ok(None);
     }
-    let branch = chosen
-        .name
-        .as_ref()
-        .filter(|name| name.starts_with("refs/heads/"));
-    let ancestry = match (branch, &locked.commit) {
-        (Some(branch), Some(old)) if locked.git_ref == chosen.name && !is_same => {
-            Some(fetcher.ancestry(&git.url, old, &chosen.commit, branch)?)
-        }
-        _ => None,
+    let ancestry = if is_followed(&git.wanted, &chosen, locked, is_edited) {
+        ancestry(fetcher, &git.url, &chosen, locked)?
+    } else {
+        None
     };
     let version = chosen.version.as_ref().map(ToString::to_string);
+    let accepted = AcceptedChanges {
+        // A changed manifest may ask for a lower version.
+        downgrade: accepted.downgrade || is_edited,
+        ..accepted
+    };
     let note = check_update(locked, &chosen, version.as_deref(), ancestry, accepted)?;
     if let Some(ResolveNote::UnknownHistory { .. }) = note {
         plan.notes
             .push(PlanNote::HistoryUnknown { name: name.clone() });
     }
     Ok(Some(chosen))
+}
+
+/// Returns `true` if a commit must contain the locked one: it is the end of a branch, and the manifest
+/// asks for the same as before. The name of the branch does not matter: a server may call another one its
+/// default, or put a branch in the place of a tag.
+fn is_followed(
+    wanted: &WantedRef,
+    chosen: &ChosenRef,
+    locked: &LockedPackage,
+    is_edited: bool,
+) -> bool {
+    let is_branch = match &chosen.name {
+        Some(name) => name.starts_with("refs/heads/"),
+        // The server does not name its default branch.
+        None => *wanted == WantedRef::Default,
+    };
+    is_branch && (!is_edited || locked.git_ref == chosen.name)
+}
+
+fn ancestry(
+    fetcher: &SourceFetcher<'_>,
+    url: &str,
+    chosen: &ChosenRef,
+    locked: &LockedPackage,
+) -> Result<Option<Ancestry>, PackageError> {
+    let name = chosen.name.as_deref().unwrap_or("HEAD");
+    match &locked.commit {
+        Some(old) if *old != chosen.commit => {
+            fetcher.ancestry(url, old, &chosen.commit, name).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Compares a package that was fetched with the locked one that it would replace, for operations other
+/// than `update`. Refuses a moved tag, a rewritten history and a lower version, unless they were
+/// accepted. `source` is what the manifest asks for now.
+pub(super) fn check_change(
+    fetcher: &SourceFetcher<'_>,
+    source: &PackageSource,
+    locked: &LockedPackage,
+    new: &LockedPackage,
+    mut accepted: AcceptedChanges,
+    plan: &mut PackagePlan,
+) -> Result<(), PackageError> {
+    if !new.source.is_same_place(&locked.source) {
+        // A manifest that names another source names another package.
+        return Ok(());
+    }
+    let is_edited = new.wanted != locked.wanted || new.path != locked.path;
+    accepted.downgrade |= is_edited;
+    let chosen = ChosenRef {
+        name: new.git_ref.clone(),
+        seen_at: None,
+        commit: new.commit.clone().unwrap_or_default(),
+        version: None,
+        path: None,
+    };
+    let mut compared = None;
+    if let (PackageSource::Git(git), true) = (source, new.commit != locked.commit) {
+        // A commit that is named by its id is what the person wants, wherever tags are.
+        if !matches!(git.wanted, WantedRef::Commit(_)) {
+            let refs = fetcher.refs(&git.url)?;
+            check_tag(locked, &refs, accepted)?;
+        }
+        if is_followed(&git.wanted, &chosen, locked, is_edited) {
+            compared = ancestry(fetcher, &git.url, &chosen, locked)?;
+        }
+    }
+    if matches!(source, PackageSource::Registry { .. })
+        && new.version == locked.version
+        && new.archive != locked.archive
+        && !accepted.moved_tag
+    {
+        return Err(ResolveError::MovedVersion {
+            version: new.version.clone().unwrap_or_default(),
+            locked: locked.archive.clone().unwrap_or_default(),
+            now: new.archive.clone().unwrap_or_default(),
+        }
+        .into());
+    }
+    let version = new.version.as_deref();
+    let note = check_update(locked, &chosen, version, compared, accepted)?;
+    if let Some(ResolveNote::UnknownHistory { .. }) = note {
+        plan.notes.push(PlanNote::HistoryUnknown {
+            name: new.name.clone(),
+        });
+    }
+    Ok(())
 }
 
 /// Refuses a lower version that only SKILL.md or an index declares.

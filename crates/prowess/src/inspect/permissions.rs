@@ -97,7 +97,8 @@ pub fn trust(
         "scripts": summary.scripts,
         "hooks": summary.hooks,
         "hook_commands": summary.hook_commands.iter().map(|hook| json!({
-            "event": hook.event, "command": hook.command, "network": hook.network,
+            "event": hook.event, "matcher": hook.matcher, "command": hook.command,
+            "network": hook.network,
         })).collect::<Vec<_>>(),
         "network": summary.network,
         "network_left_out": summary.network_left_out,
@@ -141,7 +142,7 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
     });
     let hooks = summary.hook_commands.iter();
     let mut hooks: Vec<String> = hooks
-        .map(|hook| format!("{}: {}", hook.event, hook.command))
+        .map(|hook| format!("{}: {}", hook.when(), hook.command))
         .collect();
     if summary.hooks && hooks.is_empty() {
         hooks.push("hooks: commands that run on certain events".to_owned());
