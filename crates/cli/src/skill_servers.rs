@@ -51,7 +51,7 @@ impl OwnServers {
             message,
         };
         let (config, _) = visible_skills::settings(&self.environment)
-            .map_err(|failure| failed(failure.message.to_string()))?;
+            .map_err(|failure| failed(failure.message))?;
         let variables: Variables = variables(&self.environment);
         let home = self.environment.home.as_deref();
         let mut configured = mcp_servers::of_person(&config, home, &variables);
@@ -71,7 +71,7 @@ impl OwnServers {
                 .collect(),
             http: Some(
                 model_settings(&variables)
-                    .map_err(|failure| failed(failure.message.to_string()))?
+                    .map_err(|failure| failed(failure.message))?
                     .http,
             ),
         };

@@ -223,7 +223,7 @@ fn parse_package(place: &Url, name: &str, value: &Value) -> Result<RegistryPacka
     }
     let mut versions = Vec::new();
     for entry in listed {
-        let version = parse_entry(place, entry).map_err(|reason| invalid(reason))?;
+        let version = parse_entry(place, entry).map_err(&invalid)?;
         versions.push(version);
     }
     versions.sort_by(|one: &RegistryVersion, two| {
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::version::parse_range;
 
-    fn package(versions: Value) -> Result<RegistryPackage, IndexError> {
+    fn package(versions: &Value) -> Result<RegistryPackage, IndexError> {
         let place = Url::parse("https://host/r/packages/acme/forms.json").unwrap();
         let value = json!({ "schema": SCHEMA, "name": "acme/forms", "versions": versions });
         parse_package(&place, "acme/forms", &value)
@@ -292,7 +292,7 @@ mod tests {
         let mut yanked = entry("3.1.9");
         yanked["yanked"] = true.into();
         let all = ["3.1.2", "3.1.10", "4.0.0-rc.1", "2.9.0", "nightly"].map(entry);
-        let package = package([all.to_vec(), vec![yanked]].concat().into()).unwrap();
+        let package = package(&[all.to_vec(), vec![yanked]].concat().into()).unwrap();
         let choose = |wanted: WantedRef| {
             let chosen = package.choose(&wanted, 0, None);
             chosen.map(|one| one.name.clone())
@@ -323,7 +323,7 @@ mod tests {
         old["published"] = "2026-01-01T00:00:00Z".into();
         let mut new = entry("1.1.0");
         new["published"] = "2026-01-09T00:00:00+00:00".into();
-        let package = package(json!([old, new, entry("1.2.0")])).unwrap();
+        let package = package(&json!([old, new, entry("1.2.0")])).unwrap();
         let now = "2026-01-10T00:00:00Z".parse::<jiff::Timestamp>().unwrap();
         let choose = |days: u64| {
             let chosen = package.choose(&WantedRef::Default, now.as_second(), Some(days * day));
@@ -346,7 +346,7 @@ mod tests {
             json!([{ "version": "1.0.0", "url": "x.skill" }]),
             json!([{ "version": "1.0.0", "digest": format!("sha256:{}", "a".repeat(64)) }]),
         ] {
-            assert!(package(versions.clone()).is_err(), "{versions}");
+            assert!(package(&versions).is_err(), "{versions}");
         }
         let place = Url::parse("https://host/x.json").unwrap();
         for value in [

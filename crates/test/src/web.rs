@@ -77,7 +77,7 @@ fn answer(mut stream: TcpStream, folder: &Path, seen: &Mutex<Vec<String>>) -> Op
         let head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
         stream.write_all(head).ok()?;
         // Until the client has enough.
-        while stream.write_all(&[b' '; 64 * 1024]).is_ok() {}
+        while stream.write_all(&[b' '; 8 * 1024]).is_ok() {}
         return None;
     }
     let reply = if path.starts_with("/moved/") {

@@ -220,7 +220,7 @@ pub fn plan_add(
             let name = package_name(request, folder)?;
             vec![(fetcher.path_package(&name, path)?, source.clone(), name)]
         }
-        other => return Err(unsupported(other)),
+        PackageSource::Site { .. } => return Err(unsupported(&source)),
     };
     let shorthand = texts.settings.shorthand().to_owned();
     for (one, entry, skill) in one_of_each_name(added, request, &mut plan)? {

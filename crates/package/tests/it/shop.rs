@@ -23,7 +23,7 @@ use crate::support::{Repository, environment};
 /// A project with a store of its own.
 pub(crate) struct Shop {
     pub(crate) root: PathBuf,
-    _temp: Option<tempfile::TempDir>,
+    temp: Option<tempfile::TempDir>,
 }
 
 impl Shop {
@@ -32,7 +32,7 @@ impl Shop {
         let root = temp.path().canonicalize().unwrap();
         let shop = Self {
             root,
-            _temp: Some(temp),
+            temp: Some(temp),
         };
         fs::create_dir(shop.project()).unwrap();
         shop
@@ -54,7 +54,7 @@ impl Shop {
     pub(crate) fn at(root: &str) -> Self {
         Self {
             root: root.into(),
-            _temp: None,
+            temp: None,
         }
     }
 
@@ -193,7 +193,7 @@ impl Drop for Shop {
     /// parsed.
     fn drop(&mut self) {
         let text = self.read(".agents/prowess.lock").unwrap_or_default();
-        if self._temp.is_some() && !std::thread::panicking() && LockFile::parse(&text).is_ok() {
+        if self.temp.is_some() && !std::thread::panicking() && LockFile::parse(&text).is_ok() {
             check_schema(&text);
         }
     }
