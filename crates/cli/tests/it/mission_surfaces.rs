@@ -469,10 +469,7 @@ fn hints_of_variables_can_be_typed() {
     let again = |words: &[String]| {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // A hint that reads a file: its content.
-        let words = match words.as_slice() {
-            [words @ .., "<", "FILE"] => words,
-            words => words,
-        };
+        let words = words.strip_suffix(&["<", "FILE"]).unwrap_or(&words);
         world.command(words).stdin("red").run().expect(0)
     };
     for (value, part) in [
