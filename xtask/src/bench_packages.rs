@@ -21,7 +21,7 @@ use prowess_package::LockFile;
 use prowess_package::lock::LockedPackage;
 use prowess_package::operations::{
     AddRequest, PackFormat, PackageContext, SyncOptions, apply, outdated, pack, plan_add,
-    plan_remove, plan_sync, verify,
+    plan_sync, verify,
 };
 use prowess_package::pins::{LockPins, PinScope};
 use prowess_package::project::PackageScope;
@@ -44,7 +44,7 @@ const OTHERS: &str = "0.02";
 const ADDED: usize = 344;
 
 /// Jobs, each after its baseline, with the goal of the ratio.
-const JOBS: [(&str, &str, Option<f64>); 21] = [
+const JOBS: [(&str, &str, Option<f64>); 20] = [
     ("link", "make links in a loop", None),
     (
         "sync-links",
@@ -81,7 +81,6 @@ const JOBS: [(&str, &str, Option<f64>); 21] = [
         None,
     ),
     ("add", "add: 344 skills of one repository", Some(1.3)),
-    ("remove", "remove: all of them", None),
 ];
 
 pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
@@ -445,14 +444,6 @@ pub(crate) fn job(job: &str, root: &Path) -> Result<()> {
         }
         "fetch" => bench.fetch()?,
         "add" => bench.add_some()?,
-        "remove" => {
-            let context = bench.context("few");
-            let lock = bench.lock("few")?;
-            let names: Vec<&str> = lock.packages.iter().map(|one| &*one.name).collect();
-            let start = Instant::now();
-            apply(&context, &plan_remove(&context, &names)?)?;
-            start.elapsed()
-        }
         other => bail!("unknown job {other}"),
     };
     println!("{} {}", elapsed.as_nanos(), peak_memory());
@@ -561,6 +552,7 @@ impl Bench {
             ..Place::default()
         };
         registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
         let mut store = TrustStore::new(self.path("trust"));
         if locked {
             let scope = PinScope {

@@ -106,7 +106,7 @@ const LAYOUTS: [Layout; 12] = [
         "7d493fed97e4",
         [542, 313],
         None,
-        [294, 213],
+        [298, 213],
     ),
     layout(
         "affaan-m/everything-claude-code",
