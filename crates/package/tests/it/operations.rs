@@ -554,7 +554,8 @@ fn changed_copy_is_reported_restored_and_kept() {
     let context = shop.context();
     let plan = plan_sync(&context, SyncOptions::default()).unwrap();
     assert!(plan.notes.contains(&PlanNote::Restored {
-        name: "pdf".to_owned()
+        name: "pdf".to_owned(),
+        path: shop.skill("pdf"),
     }));
     let report = apply(&context, &plan).unwrap();
     assert_eq!(report.kept, std::slice::from_ref(&edited));
@@ -1035,7 +1036,8 @@ fn conflicting_lock_is_united() {
     fs::write(shop.project().join(".agents/prowess.lock"), &marked).unwrap();
     let error = sync(&shop).unwrap_err();
     assert!(error.hint().unwrap().contains("prowess lock"), "{error}");
-    shop.run(plan_lock).unwrap();
+    shop.run(|context| plan_lock(context, AcceptedChanges::default()))
+        .unwrap();
     assert_eq!(shop.read(".agents/prowess.lock").unwrap(), both);
     // A damaged lock never becomes an empty one.
     fs::write(
@@ -1043,7 +1045,12 @@ fn conflicting_lock_is_united() {
         "version = 1\n[[package",
     )
     .unwrap();
-    assert!(sync(&shop).is_err() && shop.run(plan_lock).is_err());
+    assert!(
+        sync(&shop).is_err()
+            && shop
+                .run(|context| plan_lock(context, AcceptedChanges::default()))
+                .is_err()
+    );
     assert_eq!(
         shop.read(".agents/prowess.lock").unwrap(),
         "version = 1\n[[package"
