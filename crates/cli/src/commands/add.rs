@@ -125,7 +125,11 @@ pub(crate) fn run(
     let mut wants_trust = false;
     // A digest accepts exactly these files.
     let is_accepted = more.0 == 0 || args.accept.accept_power || args.trust.is_some();
-    let refused = || packages::refused_power(&packages::count_more(more.0), &["add", "…"]);
+    let refused = || {
+        let names = args.names.iter().map(String::as_str);
+        let words: Vec<&str> = ["add", &*args.source].into_iter().chain(names).collect();
+        packages::refused_power(&packages::count_more(more.0), &words)
+    };
     if !args.json && args.trust.is_none() {
         let question = format!(
             "{}{}Install it? Nothing of it runs until you trust it.",

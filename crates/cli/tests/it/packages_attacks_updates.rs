@@ -118,7 +118,7 @@ fn replaced_packages_are_compared_by_every_command() {
     );
     // The same through the manifest.
     let manifest = std::fs::read_to_string(world.path(".agents/prowess.toml")).unwrap();
-    let changed = manifest.replace("1.4.2", "1.4.0");
+    let changed = manifest.replace("=1.4.2", "^1.4.0");
     assert_ne!(manifest, changed);
     world.file(".agents/prowess.toml", changed);
     for command in ["sync", "lock"] {
@@ -297,7 +297,7 @@ fn questions_repeat_what_is_alarming() {
 #[test]
 fn linked_folders_of_all_skills_are_limited_together() {
     let world = World::new();
-    for number in 0..3_300 {
+    for number in 0..2_400 {
         world.file(format!("../big/shared/{number}"), "");
         let folder = format!("../big/s{number}");
         let text =

@@ -132,7 +132,7 @@ fn is_private(url: &str) -> bool {
         return false;
     };
     let host = parsed.host_str().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = host.trim_start_matches('[').trim_end_matches([']', '.']);
     let ip: Result<IpAddr, _> = host.parse();
     match ip {
         Ok(ip) => classify_address(ip) != AddressClass::Public,
@@ -154,6 +154,9 @@ mod tests {
             ("https://[::1]:8/x", true),
             ("ssh://git@10.0.0.1/x", true),
             ("https://a.localhost/x", true),
+            ("https://localhost./x", true),
+            ("https://[::ffff:127.0.0.1]/x", true),
+            ("https://0/x", true),
             ("https://169.254.169.254/x", true),
             ("https://git.example.com/x", false),
             ("https://8.8.8.8/x", false),
