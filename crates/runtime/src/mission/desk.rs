@@ -13,7 +13,9 @@ use prowess_flow::mission::{
     RouteTarget, is_parallel_task, route_name,
 };
 use prowess_tools::input::object;
-use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec};
+use prowess_tools::{
+    Loaded, Schema, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec,
+};
 use serde_json::{Map, Value, json};
 
 /// Ends the task of a commander.
@@ -779,7 +781,10 @@ pub(crate) fn completion_schema(task: &MissionTask) -> Value {
         ("reason", text_field("Why it cannot be met.")),
     ];
     if !task.routes.is_empty() {
-        let about = format!("What happens next: {}", route_names(&task.routes).join(", "));
+        let about = format!(
+            "What happens next: {}",
+            route_names(&task.routes).join(", ")
+        );
         fields.push(("route", text_field(&about)));
         let is_mission =
             |route: &mission::Route| matches!(route.target, RouteTarget::Mission { .. });
