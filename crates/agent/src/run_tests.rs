@@ -84,6 +84,7 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
         name: name.into(),
         digest: "d".into(),
         rendering: "r".into(),
+        by_user: false,
     };
     run.apply(&Event::CallEnded {
         result,
@@ -1252,7 +1253,7 @@ proptest! {
                             let name: Box<str> = format!("skill{which}").into();
                             result.text = format!("instructions of {name}");
                             result.keep = Some(name.clone());
-                            loaded.push(ActiveSkill { name, digest: "d".into(), rendering: "r".into() });
+                            loaded.push(ActiveSkill { name, digest: "d".into(), rendering: "r".into(), by_user: false });
                         }
                         take(&mut run, event);
                     }

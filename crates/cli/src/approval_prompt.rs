@@ -61,6 +61,10 @@ impl Terminal {
 }
 
 impl Approver for Terminal {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         if question.is_too_long() {
             return ApprovalAnswer::Unavailable;

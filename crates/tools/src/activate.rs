@@ -132,6 +132,7 @@ impl Activation {
             name: self.name().into(),
             digest: self.digest().into(),
             rendering: self.rendering.clone(),
+            by_user: false,
         }
     }
 }
