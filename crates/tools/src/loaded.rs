@@ -102,6 +102,19 @@ impl Loaded {
         self.skills.remove(name).is_some()
     }
 
+    /// Removes a skill whose text no longer fits. The `disallowed-tools` of one that a person invoked
+    /// stay in force.
+    pub fn drop_text(&mut self, name: &str) {
+        let Some(entry) = self.skills.remove(name) else {
+            return;
+        };
+        let skill = entry.snapshot.filter(|skill| !skill.is_served());
+        let skill = skill.filter(|_| entry.active.by_user);
+        if let Some(tools) = skill.as_ref().and_then(|skill| skill.trust.restrictions()) {
+            self.restrictions.restrict(tools);
+        }
+    }
+
     /// Returns a loaded skill.
     pub fn get(&self, name: &str) -> Option<&ActiveSkill> {
         self.skills.get(name).map(|entry| &entry.active)
