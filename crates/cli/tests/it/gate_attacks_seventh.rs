@@ -38,7 +38,7 @@ fn twins(world: &World, keys: &str, body: &str) {
     skill(world, HOME_SKILLS, "x", keys, body);
     for (folder, text) in [("~/.agents/skills/x/", "OF-SKILL"), ("", "OF-PROJECT")] {
         let shell = format!("#!/bin/sh\necho {text}\n");
-        world.file_with_mode(format!("{folder}check.sh"), shell, 0o755);
+        world.file_with_mode(&format!("{folder}check.sh"), shell, 0o755);
         world.file(format!("{folder}run.py"), format!("print('{text}')\n"));
     }
 }
@@ -138,7 +138,7 @@ fn skill_with_every_command_runs_no_denied_program() {
         skill(&world, HOME_SKILLS, "x", "allowed-tools: Bash\n", &body);
         let output = world.run(&["prompt", "--skill", "x"]);
         assert!(!output.stdout.contains("RAN"), "{text}: {}", output.stdout);
-        assert_ne!(output.code, Some(0), "{text}: {}", output.stdout);
+        assert_ne!(output.code, 0, "{text}: {}", output.stdout);
     }
 }
 
@@ -257,5 +257,6 @@ fn model_does_not_lift_the_restrictions_of_the_user() {
         .map(|it| it["result"]["text"].to_string())
         .collect();
     assert_eq!(ended.len(), 2, "{ended:?}");
-    assert!(!ended.concat().contains("AB"), "{ended:?}");
+    let is_refused = |text: &String| text.contains("was refused");
+    assert!(ended.iter().all(is_refused), "{ended:?}");
 }
