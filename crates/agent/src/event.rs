@@ -387,6 +387,9 @@ pub struct ActiveSkill {
     pub digest: Box<str>,
     /// A checksum of its text, in hexadecimal.
     pub rendering: Box<str>,
+    /// `true` if a person invoked it, or the file of an agent loads it at the start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_user: bool,
 }
 
 /// A permission decision.

@@ -85,6 +85,7 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
         version: None,
         digest: "d".into(),
         rendering: "r".into(),
+        by_user: false,
     };
     run.apply(&Event::CallEnded {
         result,
@@ -1253,7 +1254,7 @@ proptest! {
                             let name: Box<str> = format!("skill{which}").into();
                             result.text = format!("instructions of {name}");
                             result.keep = Some(name.clone());
-                            loaded.push(ActiveSkill { name, version: None, digest: "d".into(), rendering: "r".into() });
+                            loaded.push(ActiveSkill { name, version: None, digest: "d".into(), rendering: "r".into(), by_user: false });
                         }
                         take(&mut run, event);
                     }

@@ -71,6 +71,10 @@ impl Terminal {
 }
 
 impl Approver for Terminal {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         self.reply_until(question, &|| false).answer
     }

@@ -1,6 +1,6 @@
 //! Decisions of the gate: a verdict and its reason.
 
-use crate::grant::ApprovalAnswer;
+use crate::grant::{ApprovalAnswer, GrantOrigin};
 use crate::rule::Effect;
 use crate::rule_set::RuleSource;
 
@@ -37,6 +37,8 @@ pub struct Decision {
     pub rule: Option<CitedRule>,
     /// The change that would allow it.
     pub remedy: Option<Remedy>,
+    /// The earlier answer of a person that decided, if any.
+    pub grant: Option<GrantOrigin>,
 }
 
 /// A step that would allow a denied request.
@@ -82,6 +84,7 @@ impl Decision {
             reason: reason.into(),
             rule: None,
             remedy: None,
+            grant: None,
         }
     }
 

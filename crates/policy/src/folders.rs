@@ -29,9 +29,8 @@ enum Target<'w> {
 impl Folders {
     /// Returns the folder in which a line starts.
     pub(crate) fn start(places: &WorkspacePaths) -> Self {
-        let start = places.cwd.as_ref().unwrap_or(&places.root);
         Self {
-            known: vec![absolute(start, "/", &places.home)],
+            known: vec![starting_folder(places)],
             unknown: false,
             moved: false,
         }
@@ -69,7 +68,7 @@ impl Folders {
             .map(|word| LooseWord {
                 text: word.text.to_string(),
                 pattern: word.is_glob(),
-                unknown: false,
+                ..LooseWord::default()
             })
             .collect();
         self.follow(&words, places);
@@ -125,6 +124,12 @@ impl Folders {
         };
         !self.unknown && self.known.iter().all(is_inside)
     }
+}
+
+/// Returns the absolute path of the folder in which a line starts.
+pub(crate) fn starting_folder(places: &WorkspacePaths) -> String {
+    let start = places.cwd.as_ref().unwrap_or(&places.root);
+    absolute(start, "/", &places.home)
 }
 
 /// Returns the folder that `cd`, `pushd` or `popd` changes to.

@@ -2,8 +2,8 @@
 
 use crate::approved::{Approved, Command, Plan};
 use crate::decision::{CitedRule, Decision, Remedy, Verdict};
-use crate::folders::Folders;
-use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
+use crate::folders::{Folders, starting_folder};
+use crate::grant::{ApprovalAnswer, GrantOrigin, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit, OpaqueCode};
 use crate::mode::PermissionMode;
 use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
@@ -108,6 +108,8 @@ pub struct Pending {
     command: Command,
     /// The text that a longer grant covers: the command with its values filled in.
     key: Box<str>,
+    /// The folder in which it runs.
+    folder: Box<str>,
     decision: Decision,
     skill: Option<(Box<str>, Box<str>)>,
 }
@@ -129,6 +131,10 @@ impl Pending {
         self,
         answer: ApprovalAnswer,
     ) -> Result<(Approved<Command>, Option<PermissionGrant>), Decision> {
+        let exact = || GrantScope::Verbatim {
+            text: self.key.clone(),
+            folder: self.folder.clone(),
+        };
         let (lifetime, what) = match answer {
             ApprovalAnswer::No | ApprovalAnswer::Unavailable => {
                 return Err(self.decision.refused(answer));
@@ -136,17 +142,18 @@ impl Pending {
             ApprovalAnswer::Once => {
                 return Ok((Approved::new(self.command, "a person, this once"), None));
             }
-            ApprovalAnswer::Session => (Lifetime::Session, GrantScope::Verbatim(self.key.clone())),
-            ApprovalAnswer::Always => (Lifetime::Always, GrantScope::Verbatim(self.key.clone())),
+            ApprovalAnswer::Session => (Lifetime::Session, exact()),
+            ApprovalAnswer::Always => (Lifetime::Always, exact()),
             ApprovalAnswer::Tool => match PermissionRule::parse("Bash", Effect::Allow) {
                 Ok(rule) => (Lifetime::Session, GrantScope::Rule(rule)),
-                Err(_) => (Lifetime::Session, GrantScope::Verbatim(self.key.clone())),
+                Err(_) => (Lifetime::Session, exact()),
             },
         };
         let grant = PermissionGrant {
             what,
             lifetime,
             skill: self.skill,
+            who: None,
         };
         Ok((Approved::new(self.command, "a person"), Some(grant)))
     }
@@ -200,10 +207,6 @@ impl Gate {
         )
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "only the gate turns a decision into an approval"
-    )]
     fn outcome(&self, command: Command, decision: Decision, actor: &Actor<'_>) -> GateOutcome {
         match decision.verdict {
             Verdict::Allow => {
@@ -222,6 +225,7 @@ impl Gate {
                 GateOutcome::Ask(Pending {
                     command,
                     key,
+                    folder: starting_folder(&self.places).into(),
                     decision,
                     skill,
                 })
@@ -251,13 +255,20 @@ impl Gate {
         if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
             return GateOutcome::Denied(decision.clone());
         }
-        let (decision, _) = self.examine(bound.script, actor);
+        // The values are part of what a person agreed to.
+        let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
+        let (decision, _) = self.examine_as(bound.script, &key, actor);
         let action = GateAction::Command {
             text: bound.display,
         };
-        let decision = stricter(decision, opaque.clone());
-        let decision = stricter(decision, restricted.clone());
-        let mut decision = self.settle(decision, &action, actor);
+        let is_granted = decision.grant.is_some() && !is_certain;
+        let mut decision = if is_granted {
+            decision
+        } else {
+            let decision = stricter(decision, opaque.clone());
+            let decision = stricter(decision, restricted.clone());
+            self.settle(decision, &action, actor)
+        };
         let anything = actor
             .skill
             .as_ref()
@@ -268,15 +279,10 @@ impl Gate {
                 };
                 skill.tools.of(Effect::Allow).find(any)
             });
-        let is_checked = restricted.is_none() && opaque.is_none();
+        let is_checked = restricted.is_none() && opaque.is_none() && !is_granted;
         if let Some(placed) = anything.filter(|_| is_checked && self.mode != PermissionMode::Plan) {
             let reason = "the skill is trusted and may run every command";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
-        }
-        let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
-        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *key);
-        if let Some(grant) = self.granted(actor, same).filter(|_| !is_certain) {
-            decision = grant;
         }
         let mut outcome = self.outcome(command, decision, actor);
         if let GateOutcome::Ask(pending) = &mut outcome {
@@ -306,12 +312,22 @@ impl Gate {
         text: &str,
         actor: &Actor<'_>,
     ) -> (Decision, Result<ShellLine, LexRefusal>) {
+        self.examine_as(text, text, actor)
+    }
+
+    /// Decides about a command line. `key` is the text that grants for it have.
+    fn examine_as(
+        &self,
+        text: &str,
+        key: &str,
+        actor: &Actor<'_>,
+    ) -> (Decision, Result<ShellLine, LexRefusal>) {
         let script = lex(text);
         if let Some(decision) = inert(actor) {
             return (decision, script);
         }
         let mut restrictions = self.restricted(text, script.as_ref().ok(), actor);
-        if self.is_agreed(text, script.as_ref().ok(), actor) {
+        if self.is_agreed(key, script.as_ref().ok(), actor) {
             restrictions.possible = None;
         }
         let restricted = restrictions.strictest();
@@ -319,8 +335,8 @@ impl Gate {
             return (decision.clone(), script);
         }
         let decision = match &script {
-            Ok(parsed) => self.permitted(text, parsed, actor),
-            Err(refusal) => self.unproved(text, *refusal, actor),
+            Ok(parsed) => self.permitted(key, parsed, actor),
+            Err(refusal) => self.unproved(text, key, *refusal, actor),
         };
         let action = GateAction::Command { text };
         let decision = stricter(decision, restricted);
@@ -328,13 +344,27 @@ impl Gate {
     }
 
     /// Returns `true` if the user's own rules allow exactly this line, or a person did.
-    fn is_agreed(&self, text: &str, script: Option<&ShellLine>, actor: &Actor<'_>) -> bool {
+    fn is_agreed(&self, key: &str, script: Option<&ShellLine>, actor: &Actor<'_>) -> bool {
         let is_exact = |placed: &SourcedRule| match &placed.rule.subject {
             RuleSubject::Command(rule) => script.is_some_and(|line| is_whole_line(rule, line)),
             _ => false,
         };
-        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
-        self.rules.of(Effect::Allow).any(is_exact) || self.granted(actor, same).is_some()
+        let is_ruled = self.rules.of(Effect::Allow).any(is_exact);
+        is_ruled || self.granted_exactly(actor, key).is_some()
+    }
+
+    /// Returns the decision of a grant for exactly this command, in the folder in which it runs.
+    fn granted_exactly(&self, actor: &Actor<'_>, key: &str) -> Option<Decision> {
+        self.granted(actor, |granted| self.is_exactly(granted, key))
+    }
+
+    fn is_exactly(&self, granted: &GrantScope, key: &str) -> bool {
+        match granted {
+            GrantScope::Verbatim { text, folder } => {
+                **text == *key && **folder == *starting_folder(&self.places)
+            }
+            GrantScope::Rule(_) => false,
+        }
     }
 
     /// Applies approval given in advance. Then mode `allow` turns prompts into denials.
@@ -390,7 +420,18 @@ impl Gate {
             places: self.places.clone(),
             ..Self::default()
         };
-        let decision = alone.decide(action, &Actor::default());
+        // The skill matters, as the command may run in its folder; its own rules do not.
+        let none = PermissionRules::default();
+        let skill = actor.skill.as_ref().map(|skill| SkillActor {
+            tools: &none,
+            ceiling: false,
+            ..skill.clone()
+        });
+        let asker = Actor {
+            skill,
+            ..Actor::default()
+        };
+        let decision = alone.decide(action, &asker);
         (decision.verdict == Verdict::Allow && decision.rule.is_some()).then_some(decision)
     }
 
@@ -511,19 +552,35 @@ impl Gate {
             return Restrictions::certain(Some(decision));
         }
         // Mode `yolo` does not prompt, so a script that may do what a rule forbids is denied.
-        let is_opaque = everything.is_opaque || findings.unknown_program;
-        if is_opaque && denies && self.mode == PermissionMode::Yolo {
-            let (reason, advice) = if everything.is_opaque {
-                (
-                    "it has a script that cannot be checked against the deny rules",
-                    "write the commands of the script as plain lines",
-                )
-            } else {
-                (
-                    "the names of files decide which program it runs, so the deny rules cannot be checked",
-                    "write the name of the program",
-                )
-            };
+        let is_variable = matching::has_variable_program(&findings, &everything)
+            && self.sets(actor).any(|set| set.has_bans(Effect::Deny));
+        let doubt = if everything.is_opaque {
+            Some((
+                "it has a script that cannot be checked against the deny rules",
+                "write the commands of the script as plain lines",
+            ))
+        } else if findings.unknown_program {
+            Some((
+                "the names of files decide which program it runs, so the deny rules cannot be checked",
+                "write the name of the program",
+            ))
+        } else if is_variable {
+            Some((
+                "the name of a program is only known when it runs, so the deny rules cannot be checked",
+                "write the name of the program",
+            ))
+        } else if findings.misread {
+            Some((
+                "a shell may read it in another way, so the deny rules cannot be checked",
+                "simplify the command",
+            ))
+        } else {
+            None
+        };
+        if let Some((reason, advice)) = doubt
+            && denies
+            && self.mode == PermissionMode::Yolo
+        {
             let decision = Decision::new(Verdict::Deny, reason).advice(advice);
             return Restrictions::certain(Some(decision));
         }
@@ -785,7 +842,7 @@ impl Gate {
     }
 
     /// Decides about a parsed line that no rule restricts.
-    fn permitted(&self, text: &str, script: &ShellLine, actor: &Actor<'_>) -> Decision {
+    fn permitted(&self, key: &str, script: &ShellLine, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
             && let Some(outside) = self.beyond_tools(script, skill)
         {
@@ -795,7 +852,7 @@ impl Gate {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
-            GrantScope::Verbatim(granted) => **granted == *text,
+            GrantScope::Verbatim { .. } => self.is_exactly(granted, key),
             GrantScope::Rule(rule) => match &rule.subject {
                 RuleSubject::Command(rule) => script.commands.iter().all(|command| {
                     let fit = matching::allows(rule, script, command);
@@ -870,7 +927,7 @@ impl Gate {
             let RuleSubject::Command(rule) = &placed.rule.subject else {
                 continue;
             };
-            if self.is_about_project(placed, command, actor) {
+            if self.is_about_other_folder(placed, command, actor) {
                 continue;
             }
             match matching::allows(rule, script, command) {
@@ -977,22 +1034,25 @@ impl Gate {
         }
     }
 
-    /// Returns `true` if a rule names a program or a script by a path from the project, and the
-    /// command runs in the folder of a skill.
-    fn is_about_project(
+    /// Returns `true` if a rule names a program or a script by a relative path, and the command of a
+    /// skill runs in another folder than the rule is about: the rules of a skill are about its own
+    /// folder, all others about the project.
+    fn is_about_other_folder(
         &self,
         placed: &SourcedRule,
         command: &SimpleCommand,
         actor: &Actor<'_>,
     ) -> bool {
-        let is_own = matches!(placed.source, RuleSource::Skill(_));
-        if actor.skill.is_none() || is_own || self.places.cwd.is_none() {
+        let Some(skill) = &actor.skill else {
             return false;
-        }
-        let start = Folders::start(&self.places);
-        let root = path_pattern::absolute(&self.places.root, "/", &self.places.home);
-        let is_elsewhere = start.known().first().is_some_and(|folder| *folder != root);
-        is_elsewhere && matching::names_relative_code(&placed.rule.subject, command)
+        };
+        let folder = match &placed.source {
+            RuleSource::Skill(_) => skill.folder,
+            _ => Some(&*self.places.root),
+        };
+        let absolute = |folder| path_pattern::absolute(folder, "/", &self.places.home);
+        folder.map(absolute) != Some(starting_folder(&self.places))
+            && matching::names_relative_code(&placed.rule.subject, command)
     }
 
     /// Returns `true` if allow rules cover a file, in each folder that a command may run in.
@@ -1026,15 +1086,14 @@ impl Gate {
     }
 
     /// Decides about a line that cannot be parsed strictly.
-    fn unproved(&self, text: &str, refusal: LexRefusal, actor: &Actor<'_>) -> Decision {
+    fn unproved(&self, text: &str, key: &str, refusal: LexRefusal, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             return beyond_ceiling(skill, &cut(text));
         }
         if self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
-        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
-        if let Some(grant) = self.granted(actor, same) {
+        if let Some(grant) = self.granted_exactly(actor, key) {
             return grant;
         }
         let reason = format!("cannot tell what this runs: it has {}", refusal.why);
@@ -1058,7 +1117,12 @@ impl Gate {
                 Lifetime::Session => "allowed by a person for this session",
                 Lifetime::Always => "allowed by a person permanently",
             };
-            Decision::new(Verdict::Allow, reason)
+            Decision {
+                grant: Some(GrantOrigin {
+                    who: grant.who.clone(),
+                }),
+                ..Decision::new(Verdict::Allow, reason)
+            }
         })
     }
 
@@ -1135,7 +1199,7 @@ impl Gate {
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
             GrantScope::Rule(rule) => self.subject_fits(&rule.subject, action, false),
-            GrantScope::Verbatim(_) => false,
+            GrantScope::Verbatim { .. } => false,
         }) {
             return grant;
         }
@@ -1250,10 +1314,14 @@ impl Gate {
                     arguments,
                 },
             ) => {
+                let fits = |given: &str| {
+                    like(value, given)
+                        || forbids && argument_spellings(given).iter().any(|it| like(value, it))
+                };
                 called(its_name, also, forbids).any(|called| like(tool, called))
                     && arguments
                         .iter()
-                        .any(|(key, given)| **name == **key && like(value, given))
+                        .any(|(key, given)| **name == **key && fits(given))
             }
             (
                 RuleSubject::Skill {
@@ -1421,11 +1489,12 @@ fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
     .advice("add it to the skill's allowed-tools")
 }
 
-/// Returns the texts that a deny or ask rule compares with the arguments of a skill: the arguments as
+/// Returns the texts that a deny or ask rule compares with the arguments of a skill or tool: as
 /// given, without quotes and needless blanks, and the members of JSON, alone and with those after them.
 fn argument_spellings(given: &str) -> Vec<String> {
-    /// Most members that are compared.
+    /// Most members that are compared together, for the first members and for the others.
     const MOST: usize = 256;
+    const FEW: usize = 8;
     let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
     let unquoted = |text: &str| {
         let text: String = text.chars().filter(|c| !is_quote(*c)).collect();
@@ -1452,9 +1521,10 @@ fn argument_spellings(given: &str) -> Vec<String> {
     members.push(member);
     let members: Vec<String> = members.iter().map(|member| unquoted(member)).collect();
     let members: Vec<String> = members.into_iter().filter(|it| !it.is_empty()).collect();
-    for at in 0..members.len().min(MOST) {
+    for at in 0..members.len() {
+        let most = if at < MOST { MOST } else { FEW };
         spellings.push(members[at].clone());
-        spellings.push(members[at..members.len().min(at + MOST)].join(" "));
+        spellings.push(members[at..members.len().min(at + most)].join(" "));
     }
     spellings
 }

@@ -21,6 +21,8 @@ pub struct PermissionGrant {
     /// The skill that it was granted to, by name and digest. `None` if the request did not come
     /// from a skill.
     pub skill: Option<(Box<str>, Box<str>)>,
+    /// The place or person that the answer came from, for the record.
+    pub who: Option<Box<str>>,
 }
 
 /// The scope of a grant.
@@ -29,7 +31,19 @@ pub enum GrantScope {
     /// Everything that an allow rule matches.
     Rule(PermissionRule),
     /// One command, by its exact text.
-    Verbatim(Box<str>),
+    Verbatim {
+        /// The text.
+        text: Box<str>,
+        /// The folder in which it runs: in another folder, the same text is another command.
+        folder: Box<str>,
+    },
+}
+
+/// The grant that a decision is based on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantOrigin {
+    /// The place or person that the answer came from.
+    pub who: Option<Box<str>>,
 }
 
 /// An answer to a prompt.

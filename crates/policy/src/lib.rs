@@ -20,7 +20,7 @@ mod rule_set;
 pub use approved::{Approved, Command, Plan};
 pub use decision::{CitedRule, Decision, Remedy, Verdict};
 pub use gate::{BoundScript, Gate, GateOutcome, Pending};
-pub use grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
+pub use grant::{ApprovalAnswer, GrantOrigin, GrantScope, Lifetime, PermissionGrant};
 pub use mode::{PermissionMode, Unattended};
 pub use path_pattern::WorkspacePaths;
 pub use profile::Profile;

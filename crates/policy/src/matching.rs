@@ -13,6 +13,8 @@ const MAX_DEPTH: usize = 8;
 const MAX_STARTS: usize = 512;
 /// Maximum number of letters of short options before an attached value.
 const MAX_LETTERS: usize = 4;
+/// Most shell escapes of one word that are searched: `!rm x`.
+const MAX_ESCAPES: usize = 16;
 /// Most commands that are collected for one line.
 const MAX_COMMANDS: usize = 30_000;
 
@@ -52,7 +54,13 @@ pub(crate) fn allows(rule: &CommandRule, script: &ShellLine, command: &SimpleCom
             let climbs = |text: &str| text.split(['/', '=', ' ']).any(|part| part == "..");
             let up = command.words.iter().any(|word| climbs(&word.text)) && !climbs(pattern);
             // `./scripts/*` must not match `./scripts/../evil`.
-            if up || !like(pattern, &canonical(&command.words)) {
+            // `git*` must not match `git/x`: a rule for a bare name never matches a path.
+            let is_bare = !pattern.split(' ').next().unwrap_or_default().contains('/');
+            let is_path = command
+                .words
+                .first()
+                .is_some_and(|it| it.text.contains('/'));
+            if up || is_bare && is_path || !like(pattern, &canonical(&command.words)) {
                 return Fit::No;
             }
             // Words before the first star are part of the rule, so they are agreed to.
@@ -133,7 +141,7 @@ fn loose(words: &[Word]) -> Vec<LooseWord> {
     let loose = |word: &Word| LooseWord {
         text: word.text.to_string(),
         pattern: word.is_glob(),
-        unknown: false,
+        ..LooseWord::default()
     };
     words.iter().map(loose).collect()
 }
@@ -152,7 +160,7 @@ pub(crate) enum OpaqueCode {
 pub(crate) fn opaque_code(findings: &finder::Findings) -> Option<OpaqueCode> {
     let is_unknown = |words: &&Vec<LooseWord>| {
         let program = words.first();
-        program.is_some_and(|word| word.unknown && word.text.is_empty())
+        program.is_some_and(|word| word.unknown && findings.variable_program)
     };
     let all = every_command(findings);
     let found = all.commands.iter().find(|words| is_opaque_found(words));
@@ -166,9 +174,19 @@ pub(crate) fn opaque_code(findings: &finder::Findings) -> Option<OpaqueCode> {
         .or_else(|| unknown.map(|words| format!("$…{}", spell(words))))
         .map(OpaqueCode::Command)
         .or_else(|| {
-            let is_opaque = all.incomplete || all.is_opaque || findings.ambiguous;
+            let is_opaque = all.incomplete
+                || all.is_opaque
+                || findings.ambiguous
+                || has_variable_program(findings, &all);
             is_opaque.then_some(OpaqueCode::Incomplete)
         })
+}
+
+/// Returns `true` if a part of the name of a program is only known when the line runs.
+pub(crate) fn has_variable_program(findings: &finder::Findings, all: &Everything) -> bool {
+    let reads = |words: &Vec<LooseWord>| programs::inspect(&plain(words)).takes_input;
+    findings.variable_program
+        || findings.variable_program_in_document && all.commands.iter().any(reads)
 }
 
 fn is_opaque_found(words: &[LooseWord]) -> bool {
@@ -414,7 +432,13 @@ fn possible_scripts(program: &str, text: &str, depth: usize, all: &mut Everythin
     let attached = letters
         .take_while(|(_, c)| *c != '-')
         .filter_map(|(at, _)| text.get(at + 1..));
-    let texts = [Some(text), value].into_iter().flatten().chain(attached);
+    // Programs with a command language start a shell with `!`.
+    let escapes = text.match_indices('!').take(MAX_ESCAPES);
+    let escapes = escapes.filter_map(|(at, _)| text.get(at + 1..));
+    let escapes: Vec<String> = escapes.map(|rest| format!("{rest} ")).collect();
+    let escapes = escapes.iter().map(String::as_str);
+    let texts = [Some(text), value].into_iter().flatten();
+    let texts = texts.chain(attached).chain(escapes);
     for text in texts.filter(|text| is_script(text)) {
         if depth >= MAX_DEPTH || all.possible.len() >= MAX_COMMANDS {
             all.incomplete = true;

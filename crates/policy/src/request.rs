@@ -37,7 +37,7 @@ pub enum GateAction<'a> {
         name: &'a str,
         /// Other names. Only rules that restrict may use them.
         also: &'a [&'a str],
-        /// Top-level arguments that are plain values.
+        /// Arguments as texts. An argument with several values is listed several times.
         arguments: &'a [(&'a str, &'a str)],
     },
     /// Use a skill.
@@ -128,6 +128,9 @@ pub struct SkillActor<'a> {
     pub digest: &'a str,
     /// `true` if exactly this digest is trusted.
     pub trusted: bool,
+    /// The folder with its files, if it has one. Its own rules with a relative path are about this
+    /// folder.
+    pub folder: Option<&'a str>,
     /// The rules from `allowed-tools` and `disallowed-tools`.
     pub tools: &'a PermissionRules,
     /// `true` if `allowed-tools` is everything that the skill may use (a sub-run, or `confine`),

@@ -364,12 +364,16 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<RuleSubject, Box
         "fetch" | "url" => host(rest).map(RuleSubject::Host),
         "mcp" => {
             let (server, tool) = rest.split_once('/').unwrap_or((rest, "*"));
+            check_server(server, effect)?;
             Ok(RuleSubject::Mcp {
                 server: server.into(),
                 tool: (tool != "*").then(|| tool.into()),
             })
         }
-        "tool" => Ok(RuleSubject::Tool(rest.into())),
+        "tool" => {
+            check_tool(rest, effect)?;
+            Ok(RuleSubject::Tool(rest.into()))
+        }
         _ => {
             // `name`, `name/action`, `name/action:arguments`. The name of a nested skill has a
             // colon (`apps/web:deploy`), so only known actions count.
@@ -400,6 +404,22 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<RuleSubject, Box
     }
 }
 
+/// Checks the tool of a rule: an allow rule names one tool.
+fn check_tool(name: &str, effect: Effect) -> Result<(), Box<str>> {
+    if effect == Effect::Allow && name.contains('*') {
+        return Err("the tool of an allow rule must not contain `*`".into());
+    }
+    Ok(())
+}
+
+/// Checks the server of a rule: an allow rule names one server.
+fn check_server(name: &str, effect: Effect) -> Result<(), Box<str>> {
+    if effect == Effect::Allow && name.contains('*') {
+        return Err("the server of an allow rule must not contain `*`".into());
+    }
+    Ok(())
+}
+
 fn action_of(text: &str) -> Option<(&str, &str)> {
     let (name, action) = text.rsplit_once('/')?;
     matches!(action, "load" | "run" | "read" | "unload" | "list").then_some((name, action))
@@ -422,7 +442,8 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
                 host: "*".into(),
             },
             _ if name.contains('*') && effect == Effect::Allow => {
-                return Err("the tool of an allow rule must not contain `*`".into());
+                check_tool(&name, effect)?;
+                RuleSubject::Tool(name)
             }
             // No tool has a colon in its name: `Read:.env`.
             _ => match name.split_once(':') {
@@ -453,9 +474,7 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
             }
         }
         ToolPattern::Mcp { server, tool } => {
-            if effect == Effect::Allow && server.contains('*') {
-                return Err("the server of an allow rule must not contain `*`".into());
-            }
+            check_server(&server, effect)?;
             RuleSubject::Mcp { server, tool }
         }
         ToolPattern::Skill {

@@ -373,6 +373,12 @@ impl PermissionRules {
         &self.unread
     }
 
+    /// Returns `true` if there are deny or ask rules, valid or not.
+    pub fn is_restricting(&self) -> bool {
+        let restricts = |placed: &SourcedRule| placed.effect != Effect::Allow;
+        self.all().iter().any(restricts) || self.lost_restriction().is_some()
+    }
+
     pub(crate) fn lost_restriction(&self) -> Option<&InvalidRule> {
         self.unread
             .iter()

@@ -110,9 +110,9 @@ impl Engine {
                 choice = Selection::listed(listed.clone());
             }
             let selected = select(self, &choice, &Selection::all(), ServerTools::ByTool);
+            messages.extend(missing_tools(&agent.name, &selected));
             tools = selected.tools;
             named_tools = changing_tools(&choice);
-            messages.extend(missing_tools(&agent.name, &selected.missing));
         }
         PreparedAgent {
             profile: AgentProfile {
@@ -166,7 +166,7 @@ impl Engine {
         };
         let selected = select_own(self, profile, definition, how);
         made.messages
-            .extend(missing_tools(&profile.name, &selected.missing));
+            .extend(missing_tools(&profile.name, &selected));
         let inherited = above.and_then(|above| above.tools.as_ref());
         profile.tools = match (selected.tools, inherited) {
             // Without a list, an agent has the tools of its caller, and its own.
@@ -243,7 +243,9 @@ impl Engine {
         };
         for agent in &found.entry.file.agents {
             let selected = select(self, &agent.tools, &agent.servers, ServerTools::ByTool);
-            limits.tools = union(limits.tools, selected.tools);
+            let member = format!("{}/{}", team.name, agent.name);
+            let tools = self.within_settings(&member, selected.tools);
+            limits.tools = union(limits.tools, tools);
             let skills = agent.skills.only.as_ref();
             let skills = skills.map(|names| names.iter().map(ToString::to_string).collect());
             limits.skills = union(limits.skills, skills);
@@ -310,6 +312,17 @@ impl Engine {
         let own = library.and_then(|library| library.find(&profile.name));
         let own = own.filter(|own| own.path() == found.path());
         own.as_ref().unwrap_or(found).digest() == *source.digest
+    }
+}
+
+/// Returns what two lists have in common, of which `None` is everything.
+pub(crate) fn common<T: PartialEq>(left: Option<Vec<T>>, right: Option<Vec<T>>) -> Option<Vec<T>> {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            let kept = left.into_iter().filter(|item| right.contains(item));
+            Some(kept.collect())
+        }
+        (left, right) => left.or(right),
     }
 }
 
@@ -412,22 +425,30 @@ fn changing_tools(tools: &Selection) -> Vec<Box<str>> {
     listed.filter(|name| is_changing(name)).cloned().collect()
 }
 
-/// Returns a message about tools that an agent names and that do not exist.
-fn missing_tools(agent: &str, missing: &[Box<str>]) -> Option<String> {
-    let names: Vec<String> = missing
-        .iter()
-        .map(|name| wording::tick(wording::shorten(name, 64)))
-        .collect();
-    let (list, more) = prowess_tools::answer::listed(&names, 400);
-    let more = match more {
-        _ if names.is_empty() => return None,
-        0 => String::new(),
-        more => format!(", and {more} more"),
+/// Returns messages about tools that an agent names and does not get: they do not exist, or the list
+/// limits them with a pattern.
+fn missing_tools(agent: &str, selected: &prowess_tools::SelectedTools) -> Vec<String> {
+    let message = |names: &[Box<str>], what: &str, hint: &str| {
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| wording::tick(wording::shorten(name, 64)))
+            .collect();
+        let (list, more) = prowess_tools::answer::listed(&names, 400);
+        let more = match more {
+            _ if names.is_empty() => return None,
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let agent = wording::tick(agent);
+        Some(format!("agent {agent} {what}: {list}{more}{hint}"))
     };
-    Some(format!(
-        "agent {} names tools that are not available: {list}{more}",
-        wording::tick(agent)
-    ))
+    let missing = message(&selected.missing, "names tools that are not available", "");
+    let limited = message(
+        &selected.limited,
+        "does not get tools that its list limits with a pattern",
+        "; list whole tools, and write deny rules in the settings",
+    );
+    missing.into_iter().chain(limited).collect()
 }
 
 /// Returns the notes of an agent. A file that is the instructions of an agent of the same team is no

@@ -320,7 +320,7 @@ impl Session {
                     keep: Some(name.into()),
                 });
                 self.tell_missing_tools(&activation.snapshot);
-                let active = self.loaded.insert(&activation);
+                let active = self.loaded.insert_by_user(&activation);
                 self.pending_skills.push(active);
             }
             Err(why) => {

@@ -134,7 +134,11 @@ impl Engine {
         };
         let file = file.filter(|file| file.definition().is_some());
         // The settings for a name apply to every agent that has it, however it was found.
-        let named = file.iter().flat_map(|file| file.entry.names());
+        let named = file.iter().flat_map(|file| file.entry.spellings());
+        // A member of a team is also called by its name in the team.
+        let in_team = file.iter().filter_map(FoundAgent::definition);
+        let in_team = in_team.map(|definition| definition.name.as_str().into());
+        let named = named.chain(in_team);
         let mut given: Vec<(&Box<str>, &SkillGrant)> = Vec::new();
         for name in named.chain([name.into()]) {
             let set = &settings.agents;
@@ -164,6 +168,31 @@ impl Engine {
             grants: given.into_iter().map(|(_, grant)| grant.clone()).collect(),
             file,
         })
+    }
+
+    /// Returns those of a list of tools that the settings give to an agent. `None` is every tool.
+    pub(crate) fn within_settings(
+        &self,
+        name: &str,
+        tools: Option<Vec<Box<str>>>,
+    ) -> Option<Vec<Box<str>>> {
+        let found = self.find_agent(name);
+        let lists = found.iter().flat_map(|agent| &agent.tools);
+        lists.fold(tools, |tools, listed| {
+            let given = agent_profile::select_listed(self, listed).tools;
+            agent_profile::common(tools, given)
+        })
+    }
+
+    /// Returns the names in the settings that restrict an agent which a model defines: those of the
+    /// name that it gives, with and without the name of its team.
+    pub(crate) fn names_in_settings(&self, names: &[&str]) -> Vec<Box<str>> {
+        let keys = self.settings().agents.keys();
+        let is_named = |key: &&Box<str>| {
+            let own = key.rsplit(':').next().unwrap_or(key);
+            names.iter().any(|name| own.eq_ignore_ascii_case(name))
+        };
+        keys.filter(is_named).cloned().collect()
     }
 
     /// Applies the deny rules about agents to one that a user starts. For ask rules, typing the name

@@ -396,7 +396,11 @@ impl DecisionRecorder for DecisionLog {
         let is_started = work.is_started || start.is_some();
         let decided = DecisionRecord {
             call: work.call.clone(),
-            who: work.who.take().filter(|_| noted.answer.is_some()),
+            who: match &noted.decision.grant {
+                // An earlier answer decided.
+                Some(grant) if noted.answer.is_none() => grant.who.clone(),
+                _ => work.who.take().filter(|_| noted.answer.is_some()),
+            },
             ..record(noted)
         };
         self.record(start.into_iter().chain([Event::Decided(decided)]).collect())?;
@@ -466,6 +470,7 @@ fn record(noted: &RecordedDecision<'_>) -> DecisionRecord {
         by: Some(match (noted.answer, rule.map(|rule| &rule.source)) {
             (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Unattended,
             (Some(_), _) => DecidedBy::Person,
+            (None, None) if decision.grant.is_some() => DecidedBy::Person,
             (None, Some(RuleSource::Approval)) => DecidedBy::Flag,
             (None, Some(_)) => DecidedBy::Rule,
             (None, None) => DecidedBy::Mode,

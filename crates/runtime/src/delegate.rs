@@ -237,7 +237,8 @@ impl Session {
         let chosen = selected
             .tools
             .unwrap_or_else(|| known.unwrap_or_default().to_vec());
-        let mut refused: Vec<String> = selected.missing.iter().map(wording::tick).collect();
+        let unusable = selected.missing.iter().chain(&selected.limited);
+        let mut refused: Vec<String> = unusable.map(wording::tick).collect();
         let is_given = |tool: &str| {
             let all = limits.tools.as_ref();
             all.is_none_or(|all| all.iter().any(|known| **known == *tool))
@@ -267,9 +268,14 @@ impl Session {
         let name = call.input.get("name").and_then(Value::as_str);
         let name = name.map(str::trim).filter(|name| !name.is_empty());
         let name = wording::shorten(&answer::shown(name.unwrap_or("worker")), MAX_NAME);
+        let whole = format!("{}/{name}", profile.name);
+        let team = profile.name.rsplit(':').next().unwrap_or_default();
+        let team = team.split('/').next().unwrap_or_default();
+        let in_team = format!("{team}/{name}");
+        let restricted_by = self.engine.names_in_settings(&[&name, &in_team, &whole]);
         let prepared = PreparedAgent {
             profile: AgentProfile {
-                name: format!("{}/{name}", profile.name).into(),
+                name: whole.into(),
                 file: profile.file.clone(),
                 notes: profile.notes.clone(),
                 tools: Some(chosen),
@@ -284,7 +290,7 @@ impl Session {
             budget: RunBudget::default(),
             limits: ConversationLimits::default(),
             preload: Vec::new(),
-            restricted_by: Vec::new(),
+            restricted_by,
             messages: Vec::new(),
         };
         Ok((name.into(), Target::Spawned(Box::new(prepared))))

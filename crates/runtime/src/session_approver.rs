@@ -13,8 +13,6 @@ use prowess_traits::{
 use crate::decision_log::{Asking, DecisionLog, recorded_answer};
 use crate::engine::Engine;
 
-/// The name of the place where the approver of the program asks.
-const TERMINAL: &str = "terminal";
 /// Stands for the person in an answer that says that none came in time.
 const DEADLINE: &str = "deadline";
 
@@ -54,6 +52,10 @@ impl SessionApprover {
 }
 
 impl Approver for SessionApprover {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         self.reply(question).answer
     }
@@ -82,7 +84,7 @@ impl Approver for SessionApprover {
         let answer = Answer {
             answer: recorded_answer(given.answer),
             because: given.because,
-            who: TERMINAL.into(),
+            who: given.who.unwrap_or_else(|| self.inner.name().into()),
             at: self.clock.now(),
         };
         self.log
@@ -125,7 +127,7 @@ impl Approver for SessionApprover {
             TextReply::Refused { because } => (RecordedAnswer::No, because),
             TextReply::Expired => return TextReply::Expired,
         };
-        self.record(&id, answer, because, TERMINAL, at)
+        self.record(&id, answer, because, self.inner.name(), at)
     }
 }
 
@@ -182,6 +184,7 @@ fn reply(answer: QuestionAnswer) -> ApprovalReply {
             RecordedAnswer::Always => ApprovalAnswer::Always,
         },
         because: answer.because,
+        who: Some(answer.who),
     }
 }
 
@@ -189,5 +192,6 @@ fn unavailable() -> ApprovalReply {
     ApprovalReply {
         answer: ApprovalAnswer::Unavailable,
         because: None,
+        who: None,
     }
 }

@@ -368,7 +368,7 @@ impl Session {
             .write(plan.event(text.as_deref(), usage))
             .await?;
         for name in &plan.unloaded {
-            self.loaded.remove(name);
+            self.loaded.drop_text(name);
         }
         let active = self.journal.run.active();
         for skill in active.iter().filter(|skill| plan.cut.contains(&skill.name)) {

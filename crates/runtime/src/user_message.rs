@@ -172,7 +172,7 @@ impl Session {
             keep: Some(name.into()),
         });
         self.tell_missing_tools(&activation.snapshot);
-        said.loaded.push(self.loaded.insert(activation));
+        said.loaded.push(self.loaded.insert_by_user(activation));
     }
 
     /// Reads and activates a skill for a user.

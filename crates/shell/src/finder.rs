@@ -33,6 +33,13 @@ pub struct Findings {
     /// `true` if the names of files decide which program runs: the program is a pattern, or braces
     /// that are too many to expand.
     pub unknown_program: bool,
+    /// `true` if a part of the name of a program is only known when the line runs: `da$x`.
+    pub variable_program: bool,
+    /// The same in a line of a here-document, which is a command only for a shell that reads it.
+    pub variable_program_in_document: bool,
+    /// `true` if a shell may end a comment, a pattern of `case` or a here-document in another place
+    /// than this search, so that commands may be missing.
+    pub misread: bool,
 }
 
 /// A word without quotes.
@@ -44,6 +51,8 @@ pub struct LooseWord {
     pub pattern: bool,
     /// `true` if a part of it is only known when the line runs.
     pub unknown: bool,
+    /// `true` if a part of it is quoted, so that it is no reserved word.
+    pub quoted: bool,
 }
 
 /// Words after which a command starts.
@@ -65,17 +74,7 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
         findings.unreadable = Some("it is longer than 256 KiB");
         return findings;
     }
-    Scan {
-        text,
-        at: 0,
-        found: &mut findings,
-        comments: true,
-        lookup,
-        in_parameter: false,
-        plain_quotes: false,
-        here: Vec::new(),
-    }
-    .list(None, 0);
+    Scan::new(text, &mut findings, true, lookup).list(None, 0);
     // Patterns such as `r@(m)` begin like a function or a group.
     let extended = ["?(", "*(", "+(", "@(", "!("];
     findings.unknown_program |=
@@ -83,23 +82,14 @@ pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
     if text.contains('#') {
         // Parsers disagree about where a comment starts, so comments are searched as well.
         let mut behind = Findings::default();
-        Scan {
-            text,
-            at: 0,
-            found: &mut behind,
-            comments: false,
-            lookup,
-            in_parameter: false,
-            plain_quotes: false,
-            here: Vec::new(),
-        }
-        .list(None, 0);
+        Scan::new(text, &mut behind, false, lookup).list(None, 0);
         findings.unknown_program |= behind.unknown_program;
         findings.commands.append(&mut behind.commands);
         findings.writes.append(&mut behind.writes);
         findings.reads.append(&mut behind.reads);
         findings.ambiguous |= behind.ambiguous;
     }
+    findings.ambiguous |= findings.misread;
     findings
 }
 
@@ -115,6 +105,19 @@ struct Scan<'a, 'f, 'l> {
     plain_quotes: bool,
     /// Here-documents whose lines follow the current line.
     here: Vec<HereDocument>,
+    /// `true` in the lines of a here-document.
+    in_document: bool,
+    /// The offset at which `((…))` or the values of an array end: their words are no programs.
+    values_end: usize,
+}
+
+/// A `case` command that is open.
+#[derive(Clone, Copy, Debug)]
+struct OpenCase {
+    /// The number of groups around it.
+    groups: usize,
+    /// `true` where a pattern is expected, `false` in the commands after one.
+    in_pattern: bool,
 }
 
 /// A here-document whose lines were not read yet.
@@ -125,18 +128,33 @@ struct HereDocument {
     expands: bool,
 }
 
-impl<'l> Scan<'_, '_, 'l> {
-    /// Returns a scan of another text.
-    fn inner<'t>(&mut self, text: &'t str) -> Scan<'t, '_, 'l> {
-        Scan {
+impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
+    fn new(
+        text: &'a str,
+        found: &'f mut Findings,
+        comments: bool,
+        lookup: VariableLookup<'l>,
+    ) -> Self {
+        Self {
             text,
             at: 0,
-            found: self.found,
-            comments: self.comments,
-            lookup: self.lookup,
+            found,
+            comments,
+            lookup,
             in_parameter: false,
             plain_quotes: false,
             here: Vec::new(),
+            in_document: false,
+            values_end: 0,
+        }
+    }
+
+    /// Returns a scan of another text.
+    fn inner<'t>(&mut self, text: &'t str) -> Scan<'t, '_, 'l> {
+        let in_document = self.in_document;
+        Scan {
+            in_document,
+            ..Scan::new(text, self.found, self.comments, self.lookup)
         }
     }
 
@@ -155,6 +173,13 @@ impl<'l> Scan<'_, '_, 'l> {
         self.at = self.text.len();
     }
 
+    /// Marks the text up to here as values, in an array.
+    fn skip_values(&mut self, in_array: bool) {
+        if in_array {
+            self.values_end = self.values_end.max(self.at);
+        }
+    }
+
     /// Reads commands up to `end` or the end of the text.
     fn list(&mut self, end: Option<char>, depth: usize) {
         if depth > MAX_DEPTH {
@@ -165,43 +190,102 @@ impl<'l> Scan<'_, '_, 'l> {
         // Parentheses that were opened here and belong to groups.
         let mut groups = 0_usize;
         // `case` commands that are open here.
-        let mut cases = 0_usize;
+        let mut cases: Vec<OpenCase> = Vec::new();
+        // The group that is the value of an array: `a=(x y)`.
+        let mut array = None;
+        // The outermost group that may be arithmetic: `((x))`.
+        let mut double = None;
         while let Some(c) = self.next() {
+            if !self.in_parameter && " \t\r\n;&|()<>".contains(c) {
+                reserved(&mut words, &mut word, groups, &mut cases);
+            }
+            let open = cases.last_mut().filter(|case| case.groups == groups);
             match c {
                 // The parenthesis after a pattern of `case` closes nothing.
-                ')' if groups == 0 && ends_pattern(&words, word.as_ref(), &mut cases) => {
+                ')' if open.as_ref().is_some_and(|case| case.in_pattern) => {
                     words.clear();
                     word = None;
+                    if let Some(case) = open {
+                        case.in_pattern = false;
+                    }
                 }
+                // `(pattern)`
+                '(' if words.is_empty()
+                    && word.is_none()
+                    && open.as_ref().is_some_and(|case| case.in_pattern) => {}
                 _ if Some(c) == end && groups == 0 => {
+                    self.found.misread |= !cases.is_empty() || has_case(&words, word.as_ref());
                     self.close(&mut words, word.take(), depth);
                     return;
                 }
                 ' ' | '\t' | '\r' => words.extend(word.take()),
                 '\n' => {
-                    self.close(&mut words, word.take(), depth);
+                    words.extend(word.take());
+                    self.skip_values(array.is_some());
+                    // `in` may be on another line than `case`.
+                    if !is_case_head(&words) {
+                        self.close(&mut words, None, depth);
+                    }
                     self.here_documents(depth);
                 }
-                ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
+                '|' if open.as_ref().is_some_and(|case| case.in_pattern) => {
+                    words.clear();
+                    word = None;
+                }
+                ';' | '&' | '|' => {
+                    // `;;`, `;&` and `;;&` end the commands after a pattern.
+                    let ends = c == ';' && self.rest().starts_with([';', '&']);
+                    if let Some(case) = open.filter(|_| ends) {
+                        case.in_pattern = true;
+                        let signs = self.rest().bytes().take(2);
+                        self.at += signs.take_while(|c| b";&".contains(c)).count();
+                    }
+                    self.close(&mut words, word.take(), depth);
+                }
                 '(' => {
                     groups += 1;
                     // `r@(m)` is a pattern in some shells; `a=(x y)` and `name()` are not.
                     let is_pattern = |word: &LooseWord| !word.text.ends_with('=');
                     let is_function = self.rest().trim_start_matches([' ', '\t']).starts_with(')');
                     self.found.ambiguous |= word.as_ref().is_some_and(is_pattern) && !is_function;
+                    let is_array = |word: &LooseWord| is_assignment(&word.text);
+                    if word.as_ref().is_some_and(is_array) {
+                        array.get_or_insert(groups);
+                    }
+                    if word.is_none() && self.rest().starts_with('(') {
+                        double.get_or_insert(groups);
+                        let end = arithmetic_end(&self.rest()[1..]);
+                        let end = end.map_or(0, |length| self.at + 1 + length);
+                        self.values_end = self.values_end.max(end);
+                    }
                     // `name()` defines a function: its body is a command like any other.
                     self.close(&mut words, word.take(), depth);
                 }
                 ')' => {
+                    self.found.misread |= has_case(&words, word.as_ref());
+                    words.extend(word.take());
+                    self.skip_values(array.is_some());
+                    array = array.filter(|array| *array < groups);
+                    if double == Some(groups) {
+                        double = None;
+                    }
                     groups = groups.saturating_sub(1);
-                    self.close(&mut words, word.take(), depth);
+                    cases.retain(|case| case.groups <= groups);
+                    self.close(&mut words, None, depth);
                 }
                 '<' | '>' => {
                     // Digits right before it are a descriptor.
                     words.extend(word.take().filter(|word| !is_descriptor(&word.text)));
                     self.redirect(c, depth);
                 }
-                '#' if self.comments && word.is_none() => {
+                // In `${x#y}` and in arithmetic it begins no comment.
+                '#' if self.comments
+                    && word.is_none()
+                    && !self.in_parameter
+                    && self.at > self.values_end
+                    && !self.text[..self.at - 1].ends_with('\r') =>
+                {
+                    self.found.misread |= double.is_some();
                     let length = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.at += length;
                 }
@@ -225,17 +309,24 @@ impl<'l> Scan<'_, '_, 'l> {
         match c {
             '\\' => match self.next() {
                 Some('\n') | None => {}
-                Some(c) => word.text.push(c),
+                Some(c) => {
+                    word.quoted = true;
+                    word.text.push(c);
+                }
             },
             '\'' if self.plain_quotes => word.text.push(c),
             '\'' => match self.rest().find('\'') {
                 Some(length) => {
+                    word.quoted = true;
                     word.text.push_str(&self.text[self.at..self.at + length]);
                     self.at += length + 1;
                 }
                 None => self.stop("a quote is not closed"),
             },
-            '"' => self.double(word, depth),
+            '"' => {
+                word.quoted = true;
+                self.double(word, depth);
+            }
             '`' => {
                 word.unknown = true;
                 self.backtick(depth);
@@ -305,7 +396,9 @@ impl<'l> Scan<'_, '_, 'l> {
             self.at += length + behind.find('\n').map_or(behind.len(), |end| end + 1);
             // Quotes that are not closed are text, or keep a shell from running the rest.
             let known = self.found.unreadable;
+            let outer = std::mem::replace(&mut self.in_document, true);
             self.inner(lines).list(None, depth + 1);
+            self.in_document = outer;
             if document.expands {
                 let mut inner = self.inner(lines);
                 inner.expansions(None, &mut LooseWord::default(), depth + 1);
@@ -348,6 +441,10 @@ impl<'l> Scan<'_, '_, 'l> {
             Some('(') => {
                 self.at += 1;
                 word.unknown = true;
+                if let Some(inner) = self.rest().strip_prefix('(') {
+                    let end = arithmetic_end(inner).map_or(0, |length| self.at + 1 + length);
+                    self.values_end = self.values_end.max(end);
+                }
                 let outer = std::mem::replace(&mut self.in_parameter, false);
                 let quotes = std::mem::replace(&mut self.plain_quotes, false);
                 self.list(Some(')'), depth + 1);
@@ -385,14 +482,19 @@ impl<'l> Scan<'_, '_, 'l> {
             Some('[') => {
                 self.at += 1;
                 word.unknown = true;
+                // It is arithmetic.
+                let outer = std::mem::replace(&mut self.in_parameter, true);
                 self.list(Some(']'), depth + 1);
+                self.in_parameter = outer;
             }
             Some('\'') => {
                 self.at += 1;
+                word.quoted = true;
                 self.ansi(word);
             }
             Some('"') => {
                 self.at += 1;
+                word.quoted = true;
                 self.double(word, depth);
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
@@ -428,43 +530,63 @@ impl<'l> Scan<'_, '_, 'l> {
         Some(((self.lookup)(name)?, length))
     }
 
-    /// `$'\x72m'`: escapes of C.
+    /// `$'\x72m'`: escapes of C, as bash decodes them.
     fn ansi(&mut self, word: &mut LooseWord) {
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut buffer = [0; 4];
         while let Some(c) = self.next() {
             match c {
-                '\'' => return,
+                '\'' => {
+                    // Bash ends the text at a NUL; what follows the quote is added to it.
+                    let end = bytes.iter().position(|byte| *byte == 0);
+                    bytes.truncate(end.unwrap_or(bytes.len()));
+                    word.text.push_str(&String::from_utf8_lossy(&bytes));
+                    return;
+                }
                 '\\' => {
                     let Some(c) = self.next() else { break };
-                    let number = |scan: &mut Self, radix, most| {
-                        let digits: String = scan
-                            .rest()
-                            .chars()
-                            .take(most)
-                            .take_while(|c| c.is_digit(radix))
-                            .collect();
-                        scan.at += digits.len();
-                        u32::from_str_radix(&digits, radix)
-                            .ok()
-                            .and_then(char::from_u32)
-                    };
-                    let decoded = match c {
-                        'x' => number(self, 16, 2),
-                        'u' => number(self, 16, 4),
-                        'U' => number(self, 16, 8),
+                    match c {
+                        // `\x{…}` may have more than two digits; only the last byte counts.
+                        'x' if self.rest().starts_with('{') => {
+                            self.at += 1;
+                            bytes.extend(self.number(16, usize::MAX).map(low_byte).or(Some(0)));
+                            if self.rest().starts_with('}') {
+                                self.at += 1;
+                            }
+                        }
+                        'x' => match self.number(16, 2) {
+                            Some(value) => bytes.push(low_byte(value)),
+                            None => bytes.extend(b"\\x"),
+                        },
+                        'u' | 'U' => {
+                            let value = self.number(16, if c == 'u' { 4 } else { 8 });
+                            let decoded = value.and_then(char::from_u32);
+                            bytes.extend(
+                                decoded.map_or(&b""[..], |c| c.encode_utf8(&mut buffer).as_bytes()),
+                            );
+                        }
                         '0'..='7' => {
                             self.at -= 1;
-                            number(self, 8, 3)
+                            bytes.extend(self.number(8, 3).map(low_byte));
                         }
-                        'n' => Some('\n'),
-                        't' => Some('\t'),
-                        _ => Some(c),
-                    };
-                    word.text.extend(decoded);
+                        'n' => bytes.push(b'\n'),
+                        't' => bytes.push(b'\t'),
+                        _ => bytes.extend(c.encode_utf8(&mut buffer).as_bytes()),
+                    }
                 }
-                _ => word.text.push(c),
+                _ => bytes.extend(c.encode_utf8(&mut buffer).as_bytes()),
             }
         }
         self.stop("a quote is not closed");
+    }
+
+    /// Reads a number of at most `most` digits. Only its last 32 bits are kept.
+    fn number(&mut self, radix: u32, most: usize) -> Option<u32> {
+        let digits = self.rest().chars().take(most);
+        let digits: Vec<u32> = digits.map_while(|c| c.to_digit(radix)).collect();
+        self.at += digits.len();
+        let add = |value: u32, digit: &u32| value.wrapping_mul(radix).wrapping_add(*digit);
+        (!digits.is_empty()).then(|| digits.iter().fold(0, add))
     }
 
     fn redirect(&mut self, sign: char, depth: usize) {
@@ -515,10 +637,15 @@ impl<'l> Scan<'_, '_, 'l> {
         if here && !triple {
             let written = &self.text[start..self.at];
             let expands = !written.contains(['\'', '"', '\\']);
-            self.here.push(HereDocument {
-                end: target.text.clone(),
-                expands,
-            });
+            // Variables and substitutions in the line that ends it are text.
+            let end = match raw_delimiter(written) {
+                Some(end) => end,
+                None => {
+                    self.found.misread = true;
+                    target.text.clone()
+                }
+            };
+            self.here.push(HereDocument { end, expands });
         }
         if !here && !target.text.is_empty() {
             let list = if writes {
@@ -583,6 +710,14 @@ impl<'l> Scan<'_, '_, 'l> {
         // `{a..z}` becomes several words.
         let is_range = |word: &LooseWord| word.text.contains('{') && word.text.contains("..");
         let has_pattern = !self.in_parameter && all.first().is_some_and(is_pattern);
+        let is_value = self.in_parameter || self.at <= self.values_end;
+        let is_variable = !is_value && all.first().is_some_and(|program| program.unknown);
+        if self.in_document {
+            self.found.variable_program_in_document |= is_variable;
+        } else {
+            // A comment is searched, but it is not known to run.
+            self.found.variable_program |= is_variable && self.comments;
+        }
         self.found.unknown_program |= has_pattern;
         self.found.ambiguous |= has_pattern || !self.in_parameter && all.iter().any(is_range);
         if all.iter().any(|word| word.text.contains('{')) {
@@ -715,17 +850,103 @@ fn range(text: &str) -> Vec<String> {
     members
 }
 
-/// Returns `true` if a closing parenthesis ends a pattern of `case`, and counts open `case`
-/// commands.
-fn ends_pattern(words: &[LooseWord], last: Option<&LooseWord>, cases: &mut usize) -> bool {
-    let is = |word: Option<&LooseWord>, text: &str| word.is_some_and(|word| word.text == text);
-    if *cases > 0 && (is(last, "esac") && words.is_empty() || is(words.first(), "esac")) {
-        *cases -= 1;
+/// Recognises `case x in` and `esac` at the end of a word, and keeps the list of open `case` commands.
+fn reserved(
+    words: &mut Vec<LooseWord>,
+    word: &mut Option<LooseWord>,
+    groups: usize,
+    cases: &mut Vec<OpenCase>,
+) {
+    let is = |text: &str| word.as_ref().is_some_and(|word| is_reserved(word, text));
+    let is_open = cases.last().is_some_and(|case| case.groups == groups);
+    if is("esac") && words.is_empty() && is_open {
+        cases.pop();
+        *word = None;
+    } else if is("in") && is_case_head(words) {
+        cases.push(OpenCase {
+            groups,
+            in_pattern: true,
+        });
+        words.clear();
+        *word = None;
     }
-    let opens =
-        words.iter().any(|word| word.text == "case") && words.iter().any(|word| word.text == "in");
-    *cases += usize::from(opens);
-    opens || *cases > 0
+}
+
+/// Returns `true` for `case` and one more word, in the place of a command.
+fn is_case_head(words: &[LooseWord]) -> bool {
+    let is_opener = |word: &&LooseWord| OPENERS.iter().any(|text| is_reserved(word, text));
+    // `function name { case …`
+    let named = if words
+        .first()
+        .is_some_and(|word| is_reserved(word, "function"))
+    {
+        2
+    } else {
+        0
+    };
+    let start = named + words.iter().skip(named).take_while(is_opener).count();
+    let is_case = |word: &LooseWord| is_reserved(word, "case");
+    words.len() == start + 2 && words.get(start).is_some_and(is_case)
+}
+
+/// Returns `true` if words have both parts of `case x in`, wherever they are.
+fn has_case(words: &[LooseWord], last: Option<&LooseWord>) -> bool {
+    let has = |text: &str| words.iter().chain(last).any(|word| is_reserved(word, text));
+    has("case") && has("in")
+}
+
+fn is_reserved(word: &LooseWord, text: &str) -> bool {
+    word.text == text && !word.quoted && !word.unknown
+}
+
+/// Returns the length of the text after `((` up to the first of the `))` that end it. `None` if bash may read it as
+/// groups of commands, or if it has substitutions or quotes.
+fn arithmetic_end(text: &str) -> Option<usize> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _$+-*/%<>=!&|^~?:,.#{}[]()".contains(c);
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if !is_plain(c) => return None,
+            '(' if before == '$' => return None,
+            '(' => depth += 1,
+            ')' if depth == 0 => return text[at + 1..].starts_with(')').then_some(at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// Returns the line that ends a here-document: the word without its quotes, in which variables and
+/// substitutions are text. `None` if it has quotes that bash decodes.
+fn raw_delimiter(written: &str) -> Option<String> {
+    if written.contains("$'") || written.contains("$\"") || written.contains('`') {
+        return None;
+    }
+    let mut end = String::new();
+    let mut quote = None;
+    let mut rest = written.chars();
+    while let Some(c) = rest.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (_, Some(open)) if c == open => quote = None,
+            ('\\', None) => end.extend(rest.next().filter(|c| *c != '\n')),
+            ('\\', Some('"')) => match rest.next() {
+                Some('\n') | None => {}
+                Some(c @ ('$' | '`' | '"' | '\\')) => end.push(c),
+                Some(c) => end.extend(['\\', c]),
+            },
+            _ => end.push(c),
+        }
+    }
+    Some(end)
+}
+
+/// Returns the last byte of a number.
+fn low_byte(value: u32) -> u8 {
+    value.to_le_bytes()[0]
 }
 
 /// Returns `true` for `2` and `{fd}` directly before a redirection.

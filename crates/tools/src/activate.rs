@@ -133,6 +133,7 @@ impl Activation {
             version: self.snapshot.version().map(|text| clean_line(text).into()),
             digest: self.digest().into(),
             rendering: self.rendering.clone(),
+            by_user: false,
         }
     }
 }

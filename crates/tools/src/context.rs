@@ -11,7 +11,7 @@ use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
-    PermissionRules, Profile, Unattended, Verdict,
+    PermissionGrant, PermissionRules, Profile, Unattended, Verdict,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -384,6 +384,15 @@ impl ToolContext {
         self.answer(text, "", outcome, actor)
     }
 
+    /// Returns the line of a prompt that names the folder of a command, if it is not the project.
+    fn folder_line(&self, folder: &Path) -> String {
+        if *folder == *self.settings.paths.workspace {
+            return String::new();
+        }
+        let folder = folder.to_string_lossy();
+        sanitize::line(&format!("in {folder:?}")).into_owned()
+    }
+
     /// Decides about a command line that runs in a folder, to which its relative paths refer.
     pub fn approve_in(
         &self,
@@ -398,7 +407,11 @@ impl ToolContext {
             gate.places.cwd = before;
             outcome
         };
-        self.answer(text, "", outcome, actor)
+        let shown = match &*self.folder_line(folder) {
+            "" => String::new(),
+            line => format!("\n{line}"),
+        };
+        self.answer(text, &shown, outcome, actor)
     }
 
     /// Decides about a script in a skill, and prompts the user if the gate requires it.
@@ -416,7 +429,8 @@ impl ToolContext {
         !self.settings.edits && self.settings.writable.is_empty()
     }
 
-    /// Applies the outcome for a command. A prompt shows the command, followed by `values`.
+    /// Applies the outcome for a command. A prompt shows the command, followed by `values`: those of
+    /// its variables, and its folder.
     fn answer(
         &self,
         text: &str,
@@ -451,6 +465,10 @@ impl ToolContext {
                     return Err(question.refused(&reply));
                 }
                 let (approved, grant) = pending.answer(reply.answer)?;
+                let grant = grant.map(|grant| PermissionGrant {
+                    who: reply.who,
+                    ..grant
+                });
                 self.gate().grants.extend(grant);
                 Ok(approved)
             }

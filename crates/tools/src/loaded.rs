@@ -44,9 +44,23 @@ impl Loaded {
             .is_some_and(|known| known.rendering == activation.rendering)
     }
 
-    /// Adds a skill, and returns it as an event records it.
+    /// Adds a skill that a model loads, and returns it as an event records it. One that a person
+    /// invoked earlier stays one.
     pub fn insert(&mut self, activation: &Activation) -> ActiveSkill {
-        let active = activation.active();
+        let by_user = self.get(activation.name()).is_some_and(|it| it.by_user);
+        self.add(activation, by_user)
+    }
+
+    /// Adds a skill that a person invokes, and returns it as an event records it.
+    pub fn insert_by_user(&mut self, activation: &Activation) -> ActiveSkill {
+        self.add(activation, true)
+    }
+
+    fn add(&mut self, activation: &Activation, by_user: bool) -> ActiveSkill {
+        let active = ActiveSkill {
+            by_user,
+            ..activation.active()
+        };
         let entry = LoadedEntry {
             active: active.clone(),
             snapshot: Some(Arc::clone(&activation.snapshot)),
@@ -69,9 +83,36 @@ impl Loaded {
         self.skills.extend(other.skills);
     }
 
+    /// Returns `true` if a person invoked the skill and it restricts what may be done: with
+    /// `disallowed-tools` or hooks.
+    pub(crate) fn is_users_restriction(&self, name: &str) -> bool {
+        let Some(entry) = self.skills.get(name).filter(|entry| entry.active.by_user) else {
+            return false;
+        };
+        // Without its files it is unknown what it restricts.
+        entry.snapshot.as_ref().is_none_or(|skill| {
+            let tools = skill.trust.restrictions();
+            tools.is_some_and(PermissionRules::is_restricting)
+                || !skill.effects.hooks.handlers.is_empty()
+        })
+    }
+
     /// Removes a skill. Returns `true` if it was loaded.
     pub fn remove(&mut self, name: &str) -> bool {
         self.skills.remove(name).is_some()
+    }
+
+    /// Removes a skill whose text no longer fits. The `disallowed-tools` of one that a person invoked
+    /// stay in force.
+    pub fn drop_text(&mut self, name: &str) {
+        let Some(entry) = self.skills.remove(name) else {
+            return;
+        };
+        let skill = entry.snapshot.filter(|skill| !skill.is_served());
+        let skill = skill.filter(|_| entry.active.by_user);
+        if let Some(tools) = skill.as_ref().and_then(|skill| skill.trust.restrictions()) {
+            self.restrictions.restrict(tools);
+        }
     }
 
     /// Returns a loaded skill.

@@ -8,7 +8,10 @@ use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRef
 use prowess_catalog::{CatalogEntry, Skill, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Actor, Decision, Gate, GateAction, PermissionRules, SkillAction, Verdict};
+use prowess_policy::{
+    Actor, Decision, Gate, GateAction, PermissionMode, PermissionRules, Remedy, SkillAction,
+    Verdict,
+};
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
@@ -105,6 +108,44 @@ pub(crate) fn permit(
     let (name, also, actions) = (skill.name(), names_of(skill), [action_kind]);
     permit_name(context, loaded, name, &also, &actions, arguments)
         .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision))
+}
+
+/// Asks before a model unloads a skill that a person invoked and that restricts what may be done. A
+/// rule that allows unloading it is the answer.
+pub(crate) fn permit_lifting(
+    context: &ToolContext,
+    loaded: &Loaded,
+    name: &str,
+) -> Result<(), ToolError> {
+    let actions = [SkillAction::Unload];
+    let action = GateAction::Skill {
+        name,
+        also: &[],
+        action: SkillAction::Unload,
+        arguments: "",
+    };
+    let ruled = decide(context, loaded, name, SkillAction::Unload, &action);
+    if ruled.verdict == Verdict::Allow && ruled.rule.is_some() {
+        return Ok(());
+    }
+    let verdict = match context.gate().mode {
+        PermissionMode::Allow => Verdict::Deny,
+        _ => Verdict::Ask,
+    };
+    let reason = "the user invoked it, and its restrictions would no longer apply";
+    let mut decision = Decision::new(verdict, reason);
+    decision.remedy = Some(Remedy::Rule(format!("skill:{name}/unload").into()));
+    let what = subject(&actions, name);
+    let question = ApprovalRequest {
+        what: &what,
+        decision: &decision,
+        skill: None,
+        action: None,
+        note: None,
+    };
+    context
+        .settle(&question)
+        .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
 /// Decides about reading a file of a skill. Its SKILL.md is what loading returns, so the rules about
@@ -426,19 +467,40 @@ pub(crate) fn tool_rules(
         .max_by_key(|decision| decision.verdict)
 }
 
-/// Returns the input fields that rules can match: strings, numbers and booleans.
+/// Returns the input fields that rules can match, as texts. A list or an object is there as JSON, and
+/// each string, number and boolean in it once more, without blanks around it.
 pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
-    let plain = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => Some((name.clone(), text.clone())),
-        Value::Bool(_) | Value::Number(_) => Some((name.clone(), value.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    input
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(plain)
-        .collect()
+    let mut fields = Vec::new();
+    for (name, value) in input.as_object().into_iter().flatten() {
+        if matches!(value, Value::Array(_) | Value::Object(_)) {
+            fields.push((name.clone(), value.to_string()));
+        }
+        add_scalars(name, value, &mut fields);
+    }
+    fields
+}
+
+/// Adds the plain values in a value. The parser of JSON limits the depth.
+fn add_scalars(name: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => {
+            fields.push((name.to_owned(), text.clone()));
+            if text.trim() != text {
+                fields.push((name.to_owned(), text.trim().to_owned()));
+            }
+        }
+        Value::Bool(_) | Value::Number(_) => fields.push((name.to_owned(), value.to_string())),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| add_scalars(name, item, fields)),
+        Value::Object(items) => {
+            for (key, item) in items {
+                fields.push((name.to_owned(), key.clone()));
+                add_scalars(name, item, fields);
+            }
+        }
+    }
 }
 
 /// Applies the rules about a tool to a call, and prompts the user if a rule requires it.

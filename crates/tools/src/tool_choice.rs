@@ -15,6 +15,8 @@ pub struct SelectedTools {
     pub tools: Option<Vec<Box<str>>>,
     /// Names that select no known tool.
     pub missing: Vec<Box<str>>,
+    /// Names with a pattern, such as `Bash(git:*)`. A list selects whole tools, so they select none.
+    pub limited: Vec<Box<str>>,
 }
 
 /// The way in which an agent's file selects the tools of MCP servers.
@@ -122,7 +124,8 @@ pub fn selected_tools(
 ) -> SelectedTools {
     let only = tools.only.as_deref();
     let is_selected = |tool: &str| {
-        let named = only.is_none_or(|names| names.iter().any(|name| selects(name, tool, known)));
+        let selects_all = |name: &Box<str>| !is_limited(name) && selects(name, tool, known);
+        let named = only.is_none_or(|names| names.iter().any(selects_all));
         let banned = tools.without.iter().any(|name| selects(name, tool, known));
         let in_list = match server_of(tool) {
             Some(server) if !servers.contains(server) => false,
@@ -151,14 +154,17 @@ pub fn selected_tools(
         let base = base(name);
         !AGENT_TOOLS.contains(&base)
             && !base.contains('*')
+            && !is_limited(name)
             && !asks_people(name)
             && !known.iter().any(|tool| selects(name, tool, known))
     };
     let mut missing: Vec<Box<str>> = listed.filter(|name| is_missing(name)).cloned().collect();
     missing.dedup();
+    let limited = only.into_iter().flatten().filter(|name| is_limited(name));
     SelectedTools {
         tools: (asks || !is_all).then_some(selected),
         missing,
+        limited: limited.cloned().collect(),
     }
 }
 
@@ -171,7 +177,7 @@ pub fn bans_skills(tools: &Selection) -> bool {
 /// Returns `true` if a name gives the tool that asks a person. It must be named: it is in no list of
 /// all tools, and no pattern selects it.
 fn asks_people(name: &str) -> bool {
-    !name.contains('*') && selects(name, ASK_HUMAN, &[])
+    !name.contains('*') && !is_limited(name) && selects(name, ASK_HUMAN, &[])
 }
 
 /// Returns the server of an MCP tool.
@@ -183,6 +189,16 @@ pub fn server_of(tool: &str) -> Option<&str> {
 /// Returns a name without the pattern in parentheses: `Bash` for `Bash(git:*)`.
 fn base(name: &str) -> &str {
     name.split('(').next().unwrap_or(name).trim()
+}
+
+/// Returns `true` if a name has a pattern that limits the tool: `Bash(git:*)`, not `Bash(*)`. The names
+/// in `Agent(name)` are read elsewhere.
+fn is_limited(name: &str) -> bool {
+    let Some((tool, pattern)) = name.split_once('(') else {
+        return false;
+    };
+    let pattern = pattern.trim().trim_end_matches(')').trim();
+    !AGENT_TOOLS.contains(&tool.trim()) && !matches!(pattern, "" | "*" | "**" | ":*" | "**/*")
 }
 
 /// Returns `true` if a name of another system stands for one of our tools.
@@ -267,7 +283,7 @@ mod tests {
         for (name, expected) in [
             ("Read", &["read"][..]),
             ("Bash", &["run_command_line", "bash"]),
-            ("Bash(git:*)", &["run_command_line", "bash"]),
+            ("Bash(*)", &["run_command_line", "bash"]),
             ("bash", &["run_command_line", "bash"]),
             ("run_shell_command", &["run_command_line", "bash"]),
             ("execute", &["run_command_line", "bash"]),
@@ -301,6 +317,31 @@ mod tests {
         let (tools, missing) = choose(Some(&["Rad", "Agent(x)", "x_*", "spawn_agent"]), &[]);
         assert_eq!(tools, Vec::<Box<str>>::new());
         assert_eq!(missing, [Box::from("Rad")]);
+    }
+
+    /// A pattern in a list was dropped, so that `Read(docs/**)` gave all files.
+    #[test]
+    fn names_with_patterns_select_nothing() {
+        let all = Selection::all();
+        for name in [
+            "Bash(git:*)",
+            "Read(docs/**)",
+            "bash( git *)",
+            "mcp__jira(x)",
+            "Skill(a)",
+            "human.ask(x)",
+        ] {
+            let (tools, missing) = choose(Some(&[name]), &[]);
+            assert_eq!((tools.len(), missing.len()), (0, 0), "{name}");
+            let tools = Selection::these(vec![name.into()]);
+            let found = selected_tools(&tools, &all, ServerTools::ByTool, &known());
+            assert_eq!(found.limited, [Box::from(name)]);
+            // What is banned is banned as a whole.
+            let (left, _) = choose(None, &["Bash(rm:*)"]);
+            assert!(left.iter().all(|tool| **tool != *BASH));
+        }
+        let (tools, _) = choose(Some(&["Read", "Read(docs/**)"]), &[]);
+        assert_eq!(tools, [Box::from("read")]);
     }
 
     #[test]

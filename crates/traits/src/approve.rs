@@ -18,6 +18,7 @@ pub trait Approver: Send + Sync + Debug {
         ApprovalReply {
             answer: self.ask(question),
             because: None,
+            who: Some(self.name().into()),
         }
     }
 
@@ -40,6 +41,12 @@ pub trait Approver: Send + Sync + Debug {
         _is_answered: &dyn Fn() -> bool,
     ) -> TextReply {
         self.ask_text(question)
+    }
+
+    /// Returns the place or program that answers come from, for the record: `terminal` if a person
+    /// types them there.
+    fn name(&self) -> &'static str {
+        "program"
     }
 
     /// Asks for a text or a choice and waits for the answer. Returns [`TextReply::Unavailable`] if no
@@ -87,6 +94,8 @@ pub struct ApprovalReply {
     pub answer: ApprovalAnswer,
     /// The reason that the person gave.
     pub because: Option<String>,
+    /// The place or person that the answer came from, for the record.
+    pub who: Option<Box<str>>,
 }
 
 /// A request for approval.

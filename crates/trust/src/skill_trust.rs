@@ -158,6 +158,7 @@ impl SkillTrust {
                 name: &self.name,
                 digest: &self.digest,
                 trusted: self.is_trusted(),
+                folder: self.place.as_deref().and_then(Path::to_str),
                 tools: &self.tools,
                 ceiling,
             }),

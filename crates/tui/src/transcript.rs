@@ -668,6 +668,7 @@ mod tests {
             version: None,
             digest: "d".into(),
             rendering: "r".into(),
+            by_user: false,
         };
         let long: String = (0..20)
             .map(|number| format!("line {number} \x1b[31m\n"))

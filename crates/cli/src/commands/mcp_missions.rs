@@ -327,6 +327,43 @@ impl Host {
         ReadProject::read(None, &self.global, &self.environment)
     }
 
+    /// Returns the budget of a run that a client continues: the limits of the server count from now on,
+    /// and do not raise those of the run.
+    fn continued_budget(
+        &self,
+        id: &str,
+        state: &MissionState,
+    ) -> Result<Option<MissionBudget>, Failure> {
+        let limits = mission_run::budget(&self.model)?;
+        let (own, spent) = (state.budget(), state.spent());
+        let limit = |limit: Option<u64>, spent: u64, own: Option<u64>| {
+            let limit = limit?.saturating_add(spent);
+            Some(own.map_or(limit, |own| own.min(limit)))
+        };
+        let budget = MissionBudget {
+            tokens: limit(limits.tokens, spent.tokens, own.tokens),
+            micros: limit(limits.micros, spent.micros, own.micros),
+        };
+        if budget == MissionBudget::default() {
+            return Ok(None);
+        }
+        // A new budget would raise that of a task that has used up its own.
+        let mut tasks = state.tasks();
+        let used_up = tasks.find(|(task, it)| {
+            let budget = state.task_budget(&task.name);
+            budget.reached(it.spent).is_some()
+        });
+        if let Some((task, _)) = used_up {
+            let shown = wording::tick(sanitize::line(&task.name));
+            let failure =
+                Failure::new(format!("task {shown} of run `{id}` has used up its budget"));
+            return Err(failure.hint(format!(
+                "the user can raise it with `prowess mission resume {id} --budget tokens=N`"
+            )));
+        }
+        Ok(Some(budget))
+    }
+
     /// Checks the trust in the files of a run, and notes which of them changed.
     fn resume(
         &self,
@@ -334,6 +371,7 @@ impl Host {
         state: &MissionState,
         mut resume: MissionResume,
     ) -> Result<MissionResume, Failure> {
+        resume.budget = self.continued_budget(id, state)?;
         mission_run::prepare(
             id,
             &mut resume,

@@ -32,6 +32,7 @@ mod frontmatter;
 mod gate_attacks;
 mod gate_attacks_fifth;
 mod gate_attacks_fourth;
+mod gate_attacks_seventh;
 mod gate_attacks_sixth;
 mod guides;
 mod help;

@@ -316,3 +316,79 @@ fn missions_need_the_flag_files_and_their_own_project() {
     let hidden = beside.refused("mission_status", &json!({ "run": run }));
     assert!(hidden.contains("no run"), "{hidden}");
 }
+
+/// S3: an answer of the client was recorded as one that was typed on a terminal.
+#[test]
+fn answers_of_a_client_are_recorded_as_such() {
+    let world = World::new();
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+    world.file(
+        "~/.agents/skills/y/SKILL.md",
+        "---\nname: y\ndescription: Does it. Use when asked.\n---\nRun it.\n",
+    );
+    let command = json!({ "reason": "r", "commandLine": "echo hi" });
+    let run = json!({ "calls": [{ "name": "run_command_line", "input": command }] });
+    let model = script(&world, "~/m.jsonl", &[run, json!({ "text": "end" })]);
+    let arguments = ["--allow-run", "--allow-commands", "--model", &model];
+    let mut client = Client::new(&world, &arguments, Some("once"));
+    let name = json!({ "name": "y" });
+    client.request(
+        "tools/call",
+        &json!({ "name": "run_skill", "arguments": name }),
+    );
+    assert_eq!(client.forms.len(), 1, "{:?}", client.forms);
+    client.server.close();
+    let sessions = world.run(&["session", "list", "--json"]).expect(0).json();
+    let id = sessions["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let shown = world
+        .run(&["session", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    let events = shown["events"].as_array().unwrap().iter();
+    let who: Vec<&Value> = events
+        .map(|event| &event["who"])
+        .filter(|who| !who.is_null())
+        .collect();
+    assert_eq!(who, ["MCP client", "MCP client"], "{shown}");
+}
+
+/// S13: the budget of the server did not limit a run of the user that a client continues.
+#[test]
+fn budget_of_the_server_limits_runs_that_a_client_continues() {
+    let world = with_tool("builtins.human.ask");
+    trust(&world);
+    let lines: Vec<Value> =
+        std::fs::read_to_string(painting(&world).trim_start_matches("scripted:"))
+            .unwrap()
+            .lines()
+            .map(|line| {
+                let mut line: Value = serde_json::from_str(line).unwrap();
+                line["usage"] = json!({ "input": 5_000, "output": 10 });
+                line
+            })
+            .collect();
+    let model = script(&world, "b.jsonl", &lines);
+    let run = ["mission", "run", "x", "--model", &model, "--json"];
+    world.run(&run).expect(6);
+    let arguments = ["--allow-run", "--model", &model, "--budget", "tokens=1000"];
+    let mut client = Client::new(&world, &arguments, None);
+    let listed = client.call("list_missions", &json!({}));
+    let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+    let status = client.call("mission_status", &json!({ "run": run }));
+    let question = status["questions"][0]["id"].clone();
+    client.call(
+        "answer_mission",
+        &json!({ "question": question, "answer": "red" }),
+    );
+    let deadline = Instant::now() + Duration::from_mins(1);
+    let state = loop {
+        let status = client.call("mission_status", &json!({ "run": run }));
+        let state = status["state"].as_str().unwrap().to_owned();
+        if state != "running" {
+            break state;
+        }
+        assert!(Instant::now() < deadline, "{status}");
+        client.call("mission_events", &json!({ "run": run, "wait_seconds": 1 }));
+    };
+    assert_ne!(state, "submitted");
+}

@@ -19,6 +19,9 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+/// The source of answers that come through a client. They may be those of a person or of the client.
+pub(crate) const MCP_CLIENT: &str = "MCP client";
+
 /// Timeout of a prompt.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -55,6 +58,10 @@ impl Asker {
 }
 
 impl Approver for Asker {
+    fn name(&self) -> &'static str {
+        MCP_CLIENT
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         // The user must see everything that is approved.
         if question.is_too_long() {

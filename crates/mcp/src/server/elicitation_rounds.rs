@@ -15,7 +15,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::elicitation::{form, keep_grants, offers_forms, question_text, read_answer};
+use super::elicitation::{MCP_CLIENT, form, keep_grants, offers_forms, question_text, read_answer};
 
 /// Name of the question in a round.
 const QUESTION: &str = "approval";
@@ -92,6 +92,10 @@ impl Rounds {
 }
 
 impl Approver for Rounds {
+    fn name(&self) -> &'static str {
+        MCP_CLIENT
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         // The user must see everything that is approved.
         if question.is_too_long() {

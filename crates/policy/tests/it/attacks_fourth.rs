@@ -306,6 +306,7 @@ fn rules_for_relative_programs_are_about_the_project() {
             name: "s",
             digest: "sha256:1",
             trusted: true,
+            folder: Some("/skills/s"),
             tools: &tools,
             ceiling: false,
         }),
@@ -326,8 +327,11 @@ fn rules_for_relative_programs_are_about_the_project() {
         for line in ["./build.sh", "bash build.sh x"] {
             assert_eq!(decide(line), expected, "{folder}: {line}");
         }
-        for line in ["ls", "./own.sh", "bash own.sh"] {
-            assert_eq!(decide(line), Allow, "{folder}: {line}");
+        assert_eq!(decide("ls"), Allow, "{folder}");
+        // The rules of the skill are about its own folder.
+        let own = if folder == "/skills/s" { Allow } else { Ask };
+        for line in ["./own.sh", "bash own.sh"] {
+            assert_eq!(decide(line), own, "{folder}: {line}");
         }
     }
 }

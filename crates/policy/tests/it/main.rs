@@ -12,6 +12,7 @@ mod attacks_input;
 mod attacks_options;
 mod attacks_patterns;
 mod attacks_programs;
+mod attacks_seventh;
 mod attacks_shell;
 mod attacks_wrappers;
 mod differential;

@@ -1,6 +1,6 @@
 //! Approvals in a session: when the user is asked, how often, and what is recorded.
 
-use prowess_agent::{RecordedAnswer, RecordedVerdict};
+use prowess_agent::{DecidedBy, RecordedAnswer, RecordedVerdict};
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_runtime::{Engine, Session};
 use prowess_tools::ToolContext;
@@ -15,6 +15,7 @@ prowess_test::tests! {
     missing_approver_denies_with_reason
     denied_call_does_not_end_session
     session_approval_is_asked_once
+    earlier_answers_are_recorded_with_their_source
     denied_by_rule_is_recorded_without_prompt
     core_agent_18_plan_mode_runs_nothing
     invalid_input_does_not_prompt
@@ -109,6 +110,22 @@ fn session_approval_is_asked_once() {
         other.proceed(&never()).await.unwrap();
         assert_eq!(person.asked().len(), 2);
     });
+}
+
+/// S3: the approver names itself. S4: what an earlier answer allows is a decision of a person.
+fn earlier_answers_are_recorded_with_their_source() {
+    let world = World::new();
+    let model = Script::of([bash("mkdir -p one"), bash("mkdir -p one"), says("done")]);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Session);
+    let (engine, id) = talk(parts);
+    assert_eq!(person.asked().len(), 1);
+    let decided = decisions(&engine, &id);
+    assert_eq!(decided.len(), 2, "{decided:?}");
+    for decision in &decided {
+        assert_eq!(decision.by, Some(DecidedBy::Person), "{decision:?}");
+        assert_eq!(decision.who.as_deref(), Some("program"), "{decision:?}");
+    }
+    assert_eq!(decided[1].verdict, RecordedVerdict::Allow);
 }
 
 fn denied_by_rule_is_recorded_without_prompt() {

@@ -301,20 +301,28 @@ pub fn starts_programs(program: &str) -> bool {
     })
 }
 
-/// Returns `true` if a program of a cloud may start any command that its words name, on another
-/// machine: `gcloud compute ssh h -- rm x`.
+/// Programs of the table that start what one of their many options, subcommands or command languages
+/// names. The table says why they are asked about, not where the command is.
+const STARTERS_BY_OPTION: &str = "\
+    aria2c axel cloudflared consul etcdctl flatpak ftp gpg gpg2 grpcurl ip k3s latex latexmk lualatex \
+    mailx minikube msmtp mutt ngrok nmap nomad oc pdflatex rclone rexec rlogin rsh s3cmd sendmail snap \
+    sops swaks tcpdump telnet terragrunt tex tftp tshark vault websocat xelatex xh";
+
+/// Returns `true` if a program may start any command that its words name, here or on another machine:
+/// `tcpdump -z rm`, `gcloud compute ssh h -- rm x`.
 pub fn may_start_elsewhere<'w>(words: impl IntoIterator<Item = &'w str>) -> bool {
     const STARTING: &str = "ssh run exec shell console run-command invoke start-session \
                             send-command execute-command ps:exec ps:ssh run:detached run:inside \
                             cloud-shell connect job jobs";
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();
-    let is_cloud = find(program).is_some_and(|(name, _)| engine::listed(builders::CLOUDS, name));
-    is_cloud
-        && words.any(|word| {
-            let word = word.split('=').next().unwrap_or_default();
-            engine::listed(STARTING, word) || matches!(word, "--command" | "-C" | "--scripts")
-        })
+    let is_in = |list| find(program).is_some_and(|(name, _)| engine::listed(list, name));
+    is_in(STARTERS_BY_OPTION)
+        || is_in(builders::CLOUDS)
+            && words.any(|word| {
+                let word = word.split('=').next().unwrap_or_default();
+                engine::listed(STARTING, word) || matches!(word, "--command" | "-C" | "--scripts")
+            })
 }
 
 /// Returns `true` if a program is named by a process or an open file, so that it may be any program:

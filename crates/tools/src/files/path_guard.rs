@@ -442,6 +442,7 @@ impl<'w> PathGuard<'w> {
                 what: GrantScope::Rule(rule),
                 lifetime: Lifetime::Session,
                 skill: None,
+                who: None,
             });
         }
         let restrictions = self.loaded.restrictions();

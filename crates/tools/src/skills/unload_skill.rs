@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
-use crate::skill_access::{find, listed, permit, shown};
+use crate::skill_access::{find, listed, permit, permit_lifting, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 use prowess_policy::SkillAction;
 
@@ -69,6 +69,9 @@ impl Tool for UnloadSkill {
             Err(_) if loaded.get(asked).is_some() => asked.to_owned(),
             Err(error) => return Err(error),
         };
+        if loaded.is_users_restriction(&name) {
+            permit_lifting(context, loaded, &name)?;
+        }
         if !loaded.remove(&name) {
             let names: Vec<String> = loaded.names().map(shown).collect();
             let is = match &*names {

@@ -221,6 +221,10 @@ impl Watcher for Plain {
 }
 
 impl Approver for Plain {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         let asked = asked(0, question);
         if !self.person && self.waits.load(Ordering::SeqCst) && !question.is_too_long() {

@@ -96,6 +96,10 @@ impl Watcher for Bridge {
 }
 
 impl Approver for Bridge {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         if !self.live.load(Ordering::SeqCst) {
             return ApprovalAnswer::Unavailable;
