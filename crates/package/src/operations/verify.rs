@@ -17,6 +17,7 @@ use crate::store::TreeState;
 use crate::tree::locked_files;
 
 use super::fetch::same_files;
+use super::link::foreign_entries;
 use super::plan::{is_path, wanted_entry};
 use super::{OperationError, PackageContext};
 
@@ -63,7 +64,7 @@ pub enum VerifyFinding {
         /// The package.
         name: String,
     },
-    /// The entry in the scope folder is something else.
+    /// The entry in the scope folder, or in the folder of another agent, is something else.
     Foreign {
         /// The package.
         name: String,
@@ -157,6 +158,12 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
         }
     }
     report.findings.extend(verify_all(context, &meant, vendor)?);
+    // A package with a local source can be in the folder of an agent itself.
+    let linked = meant.iter().filter(|package| !is_path(package));
+    let linked: Vec<&str> = linked.map(|package| &*package.name).collect();
+    let entries = foreign_entries(context, &linked).into_iter();
+    let entries = entries.map(|(name, path)| VerifyFinding::Foreign { name, path });
+    report.findings.extend(entries);
     report.findings.sort_by(|a, b| a.name().cmp(b.name()));
     Ok(report)
 }
