@@ -65,6 +65,7 @@ mod policy;
 mod prompt;
 mod questions;
 mod render;
+mod sandbox_attacks_seventh;
 mod scan;
 mod schema;
 mod seed_settings;
