@@ -212,14 +212,12 @@ fn long_output_belongs_to_one_session() {
     // The session that has it continues to read it.
     let model = play(&world, "~/r.jsonl", &[read(&file), end.clone()]);
     let id = session(&first);
-    let resumed = [
-        "session", "resume", &id, "go on", "--json", "--model", &model,
-    ];
-    let resumed = world.run(&resumed).expect(0).stdout;
-    let result = resumed
-        .lines()
-        .find(|it| it.contains("call_ended"))
-        .unwrap();
+    let resumed = ["session", "resume", &id, "go on", "--model", &model];
+    world.run(&resumed).expect(0);
+    let events = world.run(&["session", "replay", &id]).expect(0).stdout;
+    let mut results = events.lines().filter(|it| it.contains("call_ended"));
+    let result = results.next_back().unwrap();
+    assert!(result.contains("1\\t1\\n2\\t2\\n"), "{result}");
     assert!(!result.contains("was refused"), "{result}");
     // Another one does not, and cannot list the files.
     let turns = [read(&outputs), read(&folder), read(&file), end.clone()];
@@ -262,13 +260,11 @@ fn repository_in_a_subfolder_does_not_lift_the_rules_around_it() {
         "rm -rf sub/.git; echo 'gitdir: x' > sub/.git",
     );
     assert_eq!(verdict(&world, "sub/deep", "curl x"), "deny");
-    write(
-        &world,
-        "nowhere",
-        "rm -rf sub/.git; git init -q sub; mkdir sub/.agents; touch sub/.agents/prowess.toml",
-    );
-    assert!(world.exists("sub/.git/HEAD"));
-    for folder in ["sub", "sub/deep", ""] {
+    let init =
+        "git init -q other; mkdir other/deep other/.agents; touch other/.agents/prowess.toml";
+    write(&world, "nowhere", init);
+    assert!(world.exists("other/.git/HEAD"));
+    for folder in ["other", "other/deep", "sub", ""] {
         assert_eq!(verdict(&world, folder, "curl x"), "deny", "{folder}");
     }
 }

@@ -26,12 +26,12 @@ prowess_test::tests! {
     lock_of_a_command_blocks_no_run
 }
 
-/// Sets the paths that these variables name. `W` is the project, `H` the home folder.
+/// Sets the paths that these variables name. `%w` is the project, `%h` the home folder.
 fn name(project: &mut Project, variables: &[(&str, &str)]) {
     let (work, home) = (project.work(), project.home());
     let expand = |text: &str| {
-        let text = text.replace('W', work.to_str().unwrap());
-        text.replace('H', home.to_str().unwrap())
+        let text = text.replace("%w", work.to_str().unwrap());
+        text.replace("%h", home.to_str().unwrap())
     };
     let variables: Vec<(&str, String)> = variables
         .iter()
@@ -64,8 +64,8 @@ pub(crate) fn in_search_path() {
         project.write("tools/real/x", "");
         symlink("tools/real", project.work().join("linked")).unwrap();
         open_up(&project.work());
-        let path = "W/.venv/bin:node_modules/.bin:W/bin:W/linked:/usr/bin:W/file/bin";
-        name(&mut project, &[("PATH", path), ("VIRTUAL_ENV", "W/env")]);
+        let path = "%w/.venv/bin:node_modules/.bin:%w/bin:%w/linked:/usr/bin:%w/file/bin";
+        name(&mut project, &[("PATH", path), ("VIRTUAL_ENV", "%w/env")]);
         project.place = project.place.without(lacking);
         let planted = [
             ".venv/bin/git",
@@ -134,14 +134,14 @@ pub(crate) fn named_files() {
         }
         open_up(&project.work());
         let variables = [
-            ("XDG_CONFIG_HOME", "W/conf"),
-            ("GIT_CONFIG_GLOBAL", "W/gitconfig"),
-            ("BASH_ENV", "W/env.sh"),
+            ("XDG_CONFIG_HOME", "%w/conf"),
+            ("GIT_CONFIG_GLOBAL", "%w/gitconfig"),
+            ("BASH_ENV", "%w/env.sh"),
             ("ENV", "~/../work/shrc"),
-            ("ZDOTDIR", "W"),
-            ("KUBECONFIG", "W/kube/a:W/kube/b"),
-            ("PAGER", "W/tools/pager -R"),
-            ("LD_LIBRARY_PATH", "W/lib"),
+            ("ZDOTDIR", "%w"),
+            ("KUBECONFIG", "%w/kube/a:%w/kube/b"),
+            ("PAGER", "%w/tools/pager -R"),
+            ("LD_LIBRARY_PATH", "%w/lib"),
         ];
         name(&mut project, &variables);
         project.place = project.place.without(lacking);
@@ -188,7 +188,7 @@ fn links_in_folders_of_the_search_path_are_followed() {
     open_up(&work);
     name(
         &mut project,
-        &[("PATH", "H/tools"), ("XDG_CONFIG_HOME", "H/settings")],
+        &[("PATH", "%h/tools"), ("XDG_CONFIG_HOME", "%h/settings")],
     );
     project.script(
         "echo evil > two.sh; echo evil > three/run; rm way; mkdir way; echo evil > way/run; \
@@ -206,7 +206,7 @@ fn links_in_folders_of_the_search_path_are_followed() {
 
 fn project_in_the_search_path_is_not_writable() {
     let mut project = Project::new(true);
-    name(&mut project, &[("PATH", "/usr/bin:W")]);
+    name(&mut project, &[("PATH", "/usr/bin:%w")]);
     match project.place.try_run("echo evil > git") {
         Err(ExecError::Unprotectable { path, why }) => {
             assert_eq!(path, project.work());
@@ -221,13 +221,13 @@ fn project_in_the_search_path_is_not_writable() {
     name(
         &mut project,
         &[
-            ("PATH", "W/..:/usr/bin"),
-            ("XDG_DATA_DIRS", "W/..:/usr/share"),
+            ("PATH", "%w/..:/usr/bin"),
+            ("XDG_DATA_DIRS", "%w/..:/usr/share"),
         ],
     );
     assert!(project.place.run("echo x > new").success());
     project.grant(false);
-    name(&mut project, &[("PATH", "/usr/bin:W")]);
+    name(&mut project, &[("PATH", "/usr/bin:%w")]);
     assert!(project.place.run("cat file").success());
 }
 
