@@ -191,9 +191,10 @@ pub(crate) fn in_file_system<'a>(
     // The last one of the innermost ones covers the others.
     let mount = around.max_by_key(|mount| mount.point.components().count())?;
     let inner = path.strip_prefix(&mount.point).ok()?;
-    let place = match inner.as_os_str().is_empty() {
-        true => mount.root.clone(),
-        false => mount.root.join(inner),
+    let place = if inner.as_os_str().is_empty() {
+        mount.root.clone()
+    } else {
+        mount.root.join(inner)
     };
     Some((&mount.device, place))
 }

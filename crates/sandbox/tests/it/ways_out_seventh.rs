@@ -258,7 +258,7 @@ fn parts_of_protected_folders_are_not_mounted_elsewhere() {
 }
 
 pub(crate) fn mounted_parts() {
-    let mut project = Project::new(true);
+    let project = Project::new(true);
     for folder in ["h", "other/deep", ".vscode/deep"] {
         std::fs::create_dir_all(project.work().join(folder)).unwrap();
     }
