@@ -1,10 +1,12 @@
 //! All environment variables that are read. No other code in the workspace reads any.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy;
+use prowess_policy::NamedPath;
+use prowess_policy::profile::is_home_setting;
 
 /// Environment variables with a description; the reference documentation is generated from it.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
@@ -100,6 +102,23 @@ pub(crate) struct Environment {
     pub(crate) variables: Arc<[(OsString, OsString)]>,
     /// This executable, used as the sandbox helper.
     pub(crate) helper: Option<prowess_sandbox::Helper>,
+}
+
+/// Removes relative folders, and those in a project, from a search path. If the project is the home
+/// folder, its folders that begin with a dot stay: commands cannot write there.
+pub(crate) fn path_outside(path: &OsStr, project: &Path, home: Option<&Path>) -> OsString {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let root = real(project);
+    let home = home.map(real).filter(|home| home.starts_with(&root));
+    let folders = std::env::split_paths(path).filter(|folder| {
+        let place = real(folder);
+        let is_inside = folder.starts_with(project) || place.starts_with(&root);
+        let is_own = home
+            .as_ref()
+            .is_some_and(|home| is_home_setting(&place, home));
+        folder.is_absolute() && (!is_inside || is_own)
+    });
+    std::env::join_paths(folders).unwrap_or_default()
 }
 
 impl Environment {
@@ -228,6 +247,26 @@ impl Environment {
         Some(runner.inherit(self.variables.iter().cloned()))
     }
 
+    /// Returns the paths that the variables of the user name: commands must not write them.
+    pub(crate) fn named_paths(&self) -> Vec<NamedPath> {
+        let variables = self.variables.iter();
+        let variables = variables.map(|(name, value)| (&**name, &**value));
+        NamedPath::of(variables, &self.current, self.home.as_deref())
+    }
+
+    /// Returns the variables for programs that Prowess starts without a sandbox. Their search path has
+    /// no folders of the project: what is in them may have been written by a command.
+    pub(crate) fn program_variables(&self) -> Vec<(OsString, OsString)> {
+        let project = crate::permissions::workspace(self);
+        let home = self.home.as_deref();
+        let variables = self.variables.iter().cloned();
+        let variables = variables.map(|(name, value)| match name.to_str() {
+            Some("PATH") => (name, path_outside(&value, &project, home)),
+            _ => (name, value),
+        });
+        variables.collect()
+    }
+
     /// Returns the places that are searched for skills.
     pub(crate) fn place(&self) -> prowess_registry::Place {
         prowess_registry::Place {
@@ -240,5 +279,33 @@ impl Environment {
             agent_folders: None,
             packages: crate::packages::folders(self),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_path_of_own_programs_has_no_folders_of_the_project() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        for folder in ["p/.venv/bin", "home/.local/bin", "home/tools"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("p/.venv"), root.join("way")).unwrap();
+        let shown = root.display().to_string();
+        let path = "R/p/.venv/bin:bin:.::R/way/bin:R/home/.local/bin:R/home/tools:/usr/bin:R/p2";
+        let path = path.replace('R', &shown);
+        let kept = |project: &str| {
+            let home = root.join("home");
+            let kept = path_outside(path.as_ref(), &root.join(project), Some(&home));
+            kept.into_string().unwrap().replace(&shown, "R")
+        };
+        assert_eq!(kept("p"), "R/home/.local/bin:R/home/tools:/usr/bin:R/p2");
+        assert_eq!(
+            kept("home"),
+            "R/p/.venv/bin:R/way/bin:R/home/.local/bin:/usr/bin:R/p2"
+        );
     }
 }

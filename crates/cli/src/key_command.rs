@@ -1,6 +1,7 @@
 //! API keys printed by a command, such as a password manager.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,11 +13,12 @@ use crate::runtime_setup::Variables;
 const MAX_KEY: u64 = 16 * 1024;
 
 /// Wraps a variable lookup. If the variable of a key is not set, the command configured for that
-/// provider is run in `folder`, at most once.
+/// provider is run in `folder`, at most once, with `path` as its search path.
 pub(crate) fn with_commands(
     variables: Variables,
     commands: &BTreeMap<String, String>,
     folder: PathBuf,
+    path: Option<OsString>,
 ) -> Variables {
     let by_variable: BTreeMap<&'static str, String> = commands
         .iter()
@@ -34,15 +36,16 @@ pub(crate) fn with_commands(
         let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked
             .entry(name.to_owned())
-            .or_insert_with(|| printed(command, &folder))
+            .or_insert_with(|| printed(command, &folder, path.as_deref()))
             .clone()
     })
 }
 
 /// Returns the first line that a command prints, or `None` if it fails. The command can use the
 /// terminal, e.g. to ask for a master password.
-fn printed(command: &str, folder: &Path) -> Option<String> {
+fn printed(command: &str, folder: &Path, path: Option<&OsStr>) -> Option<String> {
     let mut child = Command::new("sh")
+        .envs(path.map(|path| ("PATH", path)))
         .args(["-c", command])
         .current_dir(folder)
         .stdin(Stdio::inherit())
@@ -75,7 +78,7 @@ mod tests {
             ("no-such".to_owned(), "echo y".to_owned()),
         ]);
         let set = |name: &str| (name == "GEMINI_API_KEY").then(|| "set".to_owned());
-        let find = with_commands(Arc::new(set), &commands, folder.path().to_owned());
+        let find = with_commands(Arc::new(set), &commands, folder.path().to_owned(), None);
         assert_eq!(find("GEMINI_API_KEY").as_deref(), Some("set"));
         assert!(!witness.exists());
         for _ in 0..2 {

@@ -386,7 +386,7 @@ pub(crate) fn context(
         state: environment
             .state_folder()
             .ok_or_else(|| homeless("the state of packages"))?,
-        environment: environment.variables.to_vec(),
+        environment: environment.program_variables(),
         git_limits: GitLimits::default(),
         fetcher: (!offline).then(|| Arc::new(fetcher) as _),
         settings: own.install,

@@ -46,6 +46,7 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
         home: environment.home.clone(),
         state: environment.state_folder(),
         ours: ours.into_iter().flatten().collect(),
+        named: environment.named_paths(),
         packages: packages::pins(environment).map(|pins| pins as _),
     }
 }

@@ -23,7 +23,7 @@ use prowess_tools::AgentLibrary;
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
-use crate::env::Environment;
+use crate::env::{Environment, path_outside};
 use crate::key_command;
 use crate::live_config::ConfigFiles;
 use crate::permissions::{self, Terminal};
@@ -313,7 +313,11 @@ impl Setup {
     /// Returns a variable lookup that falls back to key commands.
     fn lookup(&self) -> Variables {
         let variables = Arc::clone(&self.variables);
-        key_command::with_commands(variables, &self.config.keys, self.neutral_folder())
+        let path = variables("PATH").map(|path| {
+            let (project, home) = (&self.paths.workspace, self.paths.home.as_deref());
+            path_outside(path.as_ref(), project, home)
+        });
+        key_command::with_commands(variables, &self.config.keys, self.neutral_folder(), path)
     }
 
     /// Returns the folder in which the user's own programs start: the home folder, or the root. In

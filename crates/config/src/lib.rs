@@ -423,7 +423,8 @@ fn load_from(
             loaded.warnings.push(report);
         }
         loaded.used.push(path.clone());
-        if is_project && project.last() != Some(path) {
+        let is_nearest = project.last() == Some(path) && !is_of_outer_project(path, sources);
+        if is_project && !is_nearest {
             found = found.restrictions();
         }
         loaded.config = found.over(loaded.config);
@@ -508,13 +509,21 @@ pub fn config_files(sources: &ConfigPaths) -> Vec<PathBuf> {
     user.chain(project_files(sources)).collect()
 }
 
-/// Returns the configuration files of the project, in the folders that are searched for skills. The
-/// nearest one is the last. The others only restrict.
+/// Returns the configuration files of the project, in the folders that are searched for skills, and
+/// before them those of projects around it. The nearest one is the last. The others only restrict.
 fn project_files(sources: &ConfigPaths) -> Vec<PathBuf> {
-    let folders = skill_folders::project_folders(&sources.current, sources.home.as_deref());
-    let files = folders.iter().rev();
-    let files = files.map(|folder| folder.join(PROJECT_FILE));
+    let home = sources.home.as_deref();
+    let inner = skill_folders::project_folders(&sources.current, home);
+    let outer = skill_folders::outer_folders(&sources.current, home);
+    let folders = outer.iter().rev().chain(inner.iter().rev());
+    let files = folders.map(|folder| folder.join(PROJECT_FILE));
     files.filter(|file| file.is_file()).collect()
+}
+
+/// Returns `true` if a configuration file belongs to a project around this one.
+fn is_of_outer_project(file: &Path, sources: &ConfigPaths) -> bool {
+    let outer = skill_folders::outer_folders(&sources.current, sources.home.as_deref());
+    outer.iter().any(|folder| file == folder.join(PROJECT_FILE))
 }
 
 /// The schema, without the values known from code.

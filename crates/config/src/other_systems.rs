@@ -256,7 +256,8 @@ struct SettingsFile {
     system: System,
     scope: AgentScope,
     path: PathBuf,
-    /// `true` if a nearer folder of the project has such a file too. Only its rules count then.
+    /// `true` if a nearer folder of the project has such a file too, or it belongs to a project around
+    /// this one. Only its rules count then.
     is_outer: bool,
 }
 
@@ -274,17 +275,21 @@ fn files(sources: &ConfigPaths) -> Vec<SettingsFile> {
             is_outer: false,
         }));
     }
-    let folders = skill_folders::project_folders(&sources.current, sources.home.as_deref());
+    let home = sources.home.as_deref();
+    let inner = skill_folders::project_folders(&sources.current, home);
+    let outer = skill_folders::outer_folders(&sources.current, home);
     for system in systems {
-        let paths = folders.iter().map(|folder| folder.join(system.file()));
-        let paths = paths.filter(|path| path.symlink_metadata().is_ok());
+        let inner = inner.iter().map(|folder| (folder, false));
+        let folders = inner.chain(outer.iter().map(|folder| (folder, true)));
+        let paths = folders.map(|(folder, is_around)| (folder.join(system.file()), is_around));
+        let paths = paths.filter(|(path, _)| path.symlink_metadata().is_ok());
         let mut found: Vec<SettingsFile> = paths
             .enumerate()
-            .map(|(at, path)| SettingsFile {
+            .map(|(at, (path, is_around))| SettingsFile {
                 system,
                 scope: AgentScope::Project,
                 path,
-                is_outer: at > 0,
+                is_outer: at > 0 || is_around,
             })
             .collect();
         found.reverse();

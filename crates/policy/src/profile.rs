@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::approved::{Command, Plan};
+use crate::named_paths::NamedPath;
 
 /// The layers of the sandbox that a run requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,6 +60,9 @@ pub struct Profile {
     /// The home folder of the user. If the command may write all of it, every name there that begins
     /// with a dot is unwritable. Absolute.
     pub home: Option<PathBuf>,
+    /// Paths that variables of the user name. Those in a writable folder stay unwritable, and links in
+    /// the others are followed.
+    pub named: Vec<NamedPath>,
     /// Access to the git folder of the repository it starts in.
     pub git: GitAccess,
     /// Allows the network.
@@ -437,6 +441,15 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".zencoder/",
     ".amp/",
     ".pi/",
+    ".adal/",
+    ".commandcode/",
+    ".hermes/",
+    ".kode/",
+    ".mcpjam/",
+    ".mux/",
+    ".neovate/",
+    ".pochi/",
+    ".skills/",
     ".roomodes",
     ".roorules",
     ".kilocodemodes",
@@ -447,6 +460,7 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".github/prompts/",
     ".github/agents/",
     ".github/hooks/",
+    ".github/skills/",
     ".github/copilot-instructions.md",
     ".agent/",
     ".cline/",
@@ -531,6 +545,10 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     "bunfig.toml",
     ".mvn/",
 ];
+
+/// Folders in a project from which an agent reads skills, and in which authors write their own. Only
+/// links to skills elsewhere are read-only there.
+pub const LINKED_SKILL_FOLDERS: &[&str] = &["skills"];
 
 /// Names of the same kind that are read-only in every subfolder that has them, as far as the sandbox
 /// looks for repositories. So are those of [`PROTECTED_IN_PROJECT`], except folders whose names do not
@@ -862,6 +880,7 @@ impl Profile {
             protected: Vec::new(),
             hidden: Vec::new(),
             home: None,
+            named: Vec::new(),
             git: GitAccess::Read,
             network: false,
             environment: Vec::new(),

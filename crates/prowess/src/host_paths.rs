@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use prowess_config::Config;
-use prowess_policy::{Gate, WorkspacePaths};
+use prowess_policy::{Gate, NamedPath, WorkspacePaths};
 use prowess_tools::{Services, Settings, ToolContext, ToolPaths};
 use prowess_trust::{PackageLocks, TrustStore};
 
@@ -20,6 +20,8 @@ pub struct HostPaths {
     pub state: Option<PathBuf>,
     /// More folders of our own, which commands may not access.
     pub ours: Vec<PathBuf>,
+    /// Paths that variables of the user name, from [`NamedPath::of`]. Commands may not write them.
+    pub named: Vec<NamedPath>,
     /// The lockfiles that packages are checked against.
     pub packages: Option<Arc<dyn PackageLocks>>,
 }
@@ -54,6 +56,11 @@ impl HostPaths {
         })
     }
 
+    /// Returns the folder for long output, which has a folder for each session.
+    pub fn outputs(&self) -> Option<PathBuf> {
+        self.state.as_ref().map(|folder| folder.join("outputs"))
+    }
+
     /// Applies these folders and a configuration to settings.
     pub fn apply(&self, config: &Config, settings: &mut Settings) {
         // A path that ends in `/` is a folder.
@@ -64,7 +71,8 @@ impl HostPaths {
             workspace: self.workspace.clone(),
             home: self.home.clone().unwrap_or_default(),
             ours,
-            outputs: self.state.as_ref().map(|folder| folder.join("outputs")),
+            outputs: self.outputs(),
+            named: self.named.clone(),
         };
         if let Some(strength) = config.sandbox {
             settings.strength = strength;

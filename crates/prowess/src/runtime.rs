@@ -547,10 +547,7 @@ impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for FnWatcher<F> {
 /// used: a symbolic link must point to a `.md` file inside it. Without a repository, only the
 /// folder itself is searched.
 fn project_notes(folder: &Path) -> Option<String> {
-    let root = folder
-        .ancestors()
-        .find(|place| place.join(".git").exists())
-        .unwrap_or(folder);
+    let root = prowess_registry::fs::skill_folders::repository(folder).unwrap_or(folder);
     let root = root.canonicalize().ok()?;
     let inside = SkillFolder::open(&root).ok()?;
     let folder = folder.canonicalize().ok()?;

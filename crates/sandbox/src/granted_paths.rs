@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use prowess_policy::Profile;
 use prowess_policy::profile::{GitAccess, Strength, is_executed_by_system, is_home_setting};
+use prowess_policy::{NamedPath, NamedRole, Profile};
 
 use crate::error::ExecError;
 use crate::git;
 use crate::helper::remove_leftover;
 use crate::letter_case::ignores_case;
-use crate::on_disk::{self, Kind, Unknown};
+use crate::on_disk::{self, Kind, MountEntry, Unknown};
 use crate::outcome::Note;
 use crate::own_git::OwnGit;
+use crate::project_lock;
 use crate::protocol::{Inspected, Written};
 
 /// Most links that are followed in one path, as in the kernel.
@@ -48,6 +49,9 @@ const SYSTEM_DATA: &[&str] = &["/etc/ssl", "/etc/pki", "/etc/fonts", "/etc/ca-ce
 const SYSTEM_FOLDERS: &[&str] = &[
     "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/run", "/nix",
 ];
+
+/// Folders with installed packages.
+const PACKAGES: &[&str] = &["node_modules", ".venv"];
 
 /// Folders of a git folder that contain only data.
 const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
@@ -111,6 +115,8 @@ struct Searched {
     is_inside: bool,
     /// It is a folder of the system, most of which is not executed.
     is_system: bool,
+    /// Only its files count: it is in a search path.
+    is_programs: bool,
 }
 
 impl Searched {
@@ -136,6 +142,14 @@ impl Searched {
             depth: 0,
             is_inside: false,
             is_system: false,
+            is_programs: false,
+        }
+    }
+
+    fn programs(folder: PathBuf) -> Self {
+        Self {
+            is_programs: true,
+            ..Self::listed(folder)
         }
     }
 
@@ -278,6 +292,8 @@ impl Roots {
             }
             roots.protect([place], guard, found, false);
         }
+        let (named, unfollowed) =
+            roots.protect_named(&profile.named, &writable, &mut follower, &mut unknown);
         // Links in protected folders elsewhere can lead to the project.
         let (inside, outside): (Vec<_>, Vec<_>) = std::mem::take(&mut roots.protected)
             .into_iter()
@@ -286,6 +302,9 @@ impl Roots {
         let outside = outside.into_iter().filter(|it| !it.link);
         let outside = outside.map(|it| Searched::outside(it.path));
         let mut searched: Vec<Searched> = outside.collect();
+        let elsewhere: Vec<PathBuf> = searched.iter().map(|it| it.folder.clone()).collect();
+        let is_new = |it: &Searched| !within(&it.folder, &elsewhere);
+        searched.extend(named.into_iter().filter(is_new));
         searched.extend(git.followed.into_iter().map(Searched::outside));
         if purpose == Purpose::Run {
             for protected in roots.protected.iter().filter(|it| !it.link) {
@@ -319,6 +338,10 @@ impl Roots {
                 Err(_) => {}
             }
         }
+        // A command must not take the locks of other runs.
+        let locks = project_lock::lock_folder();
+        let locks = locks.filter(|it| within(it, &readable) || within(it, &writable));
+        roots.hidden.extend(locks);
         let mut linked = BTreeSet::new();
         if !writable.is_empty() {
             let home = other_home.iter().flat_map(|home| home_names(home));
@@ -339,7 +362,8 @@ impl Roots {
             for searched in &searched {
                 shared.add(&searched.folder);
             }
-            let (targets, unsearched) = roots.protect_inner_links(searched, &writable, &mut shared);
+            let (targets, unsearched) =
+                roots.protect_inner_links(searched, &unfollowed, &writable, &mut shared);
             linked = targets;
             unknown.extend(unsearched);
             for protected in &roots.protected {
@@ -358,7 +382,7 @@ impl Roots {
                 }
             });
         if purpose == Purpose::Run && cfg!(target_os = "linux") {
-            unknown.extend(roots.other_names(&writable, &readable));
+            unknown.extend(roots.other_names(&writable, &readable, &elsewhere));
         }
         if purpose != Purpose::RunUnconfined
             && let Some(Unknown { path, why }) = unknown.into_iter().next()
@@ -417,19 +441,82 @@ impl Roots {
         }));
     }
 
+    /// Protects what variables of the user name in writable folders. Returns the other places that they
+    /// name, in which links are followed, and folders of installed packages, in which they are not:
+    /// there are hundreds of links to files of the packages, which load others that are writable.
+    fn protect_named(
+        &mut self,
+        named: &[NamedPath],
+        writable: &[PathBuf],
+        follower: &mut Follower,
+        unknown: &mut Vec<Unknown>,
+    ) -> (Vec<Searched>, BTreeSet<PathBuf>) {
+        let (mut searched, mut unfollowed) = (Vec::new(), BTreeSet::new());
+        if writable.is_empty() {
+            return (searched, unfollowed);
+        }
+        for NamedPath {
+            variable,
+            path,
+            role,
+        } in named
+        {
+            let (links, place) = follower.follow(path);
+            if *role == NamedRole::Code {
+                if within(&place, writable) && place.is_dir() {
+                    let why = format!(
+                        "`{variable}` names it, so that programs of yours load what a command writes there"
+                    );
+                    let (path, why) = (place, why.into());
+                    self.notes.push(Note::Unprotected { path, why });
+                }
+                continue;
+            }
+            self.protect(links, Guard::File, true, true);
+            if writable.contains(&place) {
+                let why = format!(
+                    "`{variable}` names it, so that your programs would execute or read what a command \
+                     writes there; remove it from `{variable}`, list it in `[sandbox] write` of your \
+                     settings if commands may write there all the same, or run the command without write \
+                     access"
+                );
+                unknown.push(Unknown::new(place, why));
+            } else if within(&place, writable) {
+                let is_installed = place
+                    .iter()
+                    .any(|part| PACKAGES.iter().any(|it| part == *it));
+                if *role == NamedRole::Programs && is_installed {
+                    unfollowed.insert(place.clone());
+                }
+                self.protect([place], guard(path), false, false);
+            } else if !SYSTEM_FOLDERS.iter().any(|it| place.starts_with(it)) {
+                searched.push(match role {
+                    NamedRole::Programs => Searched::programs(place),
+                    NamedRole::Settings => Searched::outside(place),
+                    NamedRole::Data | NamedRole::Code => Searched::listed(place),
+                });
+            }
+        }
+        // A folder is searched once: the deepest search of it comes first.
+        searched.sort_by_key(|it| std::cmp::Reverse(it.depth));
+        (searched, unfollowed)
+    }
+
     /// Protects what links in protected folders lead to: a hook can be a link to a script, and the
     /// settings of an editor a link to a shared file. Returns the targets, and the folders that could
     /// not be searched.
     fn protect_inner_links(
         &mut self,
         elsewhere: Vec<Searched>,
+        unfollowed: &BTreeSet<PathBuf>,
         writable: &[PathBuf],
         shared: &mut Shared,
     ) -> (BTreeSet<PathBuf>, Vec<Unknown>) {
         let mut linked = BTreeSet::new();
         let folders = self.protected.iter().filter(|it| !it.link);
         let folders: BTreeSet<PathBuf> = folders.map(|it| it.path.clone()).collect();
-        let inside = folders.iter().cloned().map(Searched::inside);
+        let inside = folders.iter().filter(|it| !unfollowed.contains(*it));
+        let inside = inside.cloned().map(Searched::inside);
         let mut todo: VecDeque<Searched> = inside.chain(elsewhere).collect();
         let (mut seen, mut unknown) = (BTreeSet::new(), Vec::new());
         let (mut count, mut outside) = (0, 0);
@@ -493,6 +580,10 @@ impl Roots {
                     let (links, place) = follow(&path);
                     if folder.starts_with(&place) {
                         // Protecting a folder around the link would close the project.
+                        continue;
+                    }
+                    if searched.is_programs && place.is_dir() {
+                        // A folder in a search path is not executed.
                         continue;
                     }
                     // A link to the project itself says nothing about its files.
@@ -565,7 +656,12 @@ impl Roots {
 
     /// Returns the folders in which protected or hidden paths have other names, which are open: other
     /// spellings, or a mount of the same folder.
-    fn other_names(&self, writable: &[PathBuf], readable: &[PathBuf]) -> Vec<Unknown> {
+    fn other_names(
+        &self,
+        writable: &[PathBuf],
+        readable: &[PathBuf],
+        elsewhere: &[PathBuf],
+    ) -> Vec<Unknown> {
         let protected = self.protected.iter().map(|protected| &*protected.path);
         let protected: Vec<&Path> = protected.filter(|path| within(path, writable)).collect();
         let mut written = folders_of(&protected, writable);
@@ -575,15 +671,23 @@ impl Roots {
         let hidden: Vec<&Path> = hidden.filter(|path| within(path, &granted)).collect();
         let read = folders_of(&hidden, &granted);
         let mut unknown = Vec::new();
-        for (paths, folders, roots) in [
-            (protected, &written, writable),
-            (hidden, &read, granted.as_slice()),
+        let mounts = on_disk::mounts();
+        let elsewhere = elsewhere.iter().map(PathBuf::as_path);
+        let keys = self.hidden.iter().map(PathBuf::as_path);
+        for (paths, folders, roots, others) in [
+            (protected, &written, writable, elsewhere.collect()),
+            (hidden, &read, granted.as_slice(), keys.collect::<Vec<_>>()),
         ] {
             let folders = folders.iter().map(PathBuf::as_path);
-            unknown.extend(mounted_twice(paths.into_iter().chain(folders), roots));
+            let around = paths.iter().copied().chain(folders);
+            unknown.extend(mounted_twice(&mounts, around, roots));
+            unknown.extend(mounted_inside(&mounts, &paths, &others, roots));
         }
         let in_other_case = |folders: BTreeSet<PathBuf>, remedy: &str| {
-            let why = format!("its file system ignores the case of letters, so that {remedy}");
+            let why = format!(
+                "its file system ignores the case of letters, or has second names as Windows does, so that \
+                 {remedy}"
+            );
             let folders = folders.into_iter().filter(|folder| ignores_case(folder));
             folders
                 .map(|path| Unknown::new(path, &*why))
@@ -591,8 +695,8 @@ impl Roots {
         };
         unknown.extend(in_other_case(
             written,
-            "`.GIT` would be a way around `.git`; move the project to a file system that respects \
-             case, or run the command without write access",
+            "`.GIT` or `GIT~1` would be a way around `.git`; move the project to a file system of Linux, \
+             or run the command without write access",
         ));
         unknown.extend(in_other_case(
             read,
@@ -727,10 +831,57 @@ fn folders_of(paths: &[&Path], roots: &[PathBuf]) -> BTreeSet<PathBuf> {
     folders
 }
 
+/// Returns the paths of which a part, or a folder around them, is mounted in one of the roots as well.
+/// `others` are paths of the same kind outside of the roots.
+fn mounted_inside(
+    mounts: &[MountEntry],
+    paths: &[&Path],
+    others: &[&Path],
+    roots: &[PathBuf],
+) -> Vec<Unknown> {
+    let inner = mounts.iter().filter(|mount| within(&mount.point, roots));
+    let inner: Vec<&MountEntry> = inner.collect();
+    if inner.is_empty() {
+        return Vec::new();
+    }
+    let is_closed = |path: &Path| paths.iter().any(|closed| path.starts_with(closed));
+    let mut unknown = Vec::new();
+    for path in paths.iter().chain(others) {
+        let Some((device, place)) = on_disk::in_file_system(path, mounts) else {
+            continue;
+        };
+        let mut other = inner.iter().filter(|mount| *mount.device == *device);
+        let other = other.find_map(|mount| {
+            let name = match place.strip_prefix(&mount.root) {
+                Ok(rest) if rest.as_os_str().is_empty() => mount.point.clone(),
+                Ok(rest) => mount.point.join(rest),
+                Err(_) if mount.root.starts_with(&place) => mount.point.clone(),
+                Err(_) => return None,
+            };
+            (!is_closed(&name)).then_some(name)
+        });
+        unknown.extend(other.map(|name| is_open_at(path, &name)));
+    }
+    unknown
+}
+
+fn is_open_at(path: &Path, name: &Path) -> Unknown {
+    let why = format!(
+        "it, or a part of it, is mounted at `{}` as well, and is open there; unmount one of them, or use \
+         another folder as the project",
+        name.display()
+    );
+    Unknown::new(path, why)
+}
+
 /// Returns those of the paths that have another name through a mount in one of the roots.
-fn mounted_twice<'a>(paths: impl Iterator<Item = &'a Path>, roots: &[PathBuf]) -> Vec<Unknown> {
-    let mounts = on_disk::mount_points().into_iter();
-    let mounts: BTreeSet<PathBuf> = mounts.filter(|it| within(it, roots)).collect();
+fn mounted_twice<'a>(
+    mounts: &[MountEntry],
+    paths: impl Iterator<Item = &'a Path>,
+    roots: &[PathBuf],
+) -> Vec<Unknown> {
+    let mounts = mounts.iter().map(|mount| &mount.point);
+    let mounts: BTreeSet<&PathBuf> = mounts.filter(|it| within(it, roots)).collect();
     if mounts.is_empty() {
         return Vec::new();
     }
@@ -745,14 +896,9 @@ fn mounted_twice<'a>(paths: impl Iterator<Item = &'a Path>, roots: &[PathBuf]) -
         }
     }
     let unknown = mounts.into_iter().filter_map(|mount| {
-        let mut names = known.get(&id(&mount)?)?.iter();
+        let mut names = known.get(&id(mount)?)?.iter();
         let other = names.find(|path| **path != mount)?;
-        let why = format!(
-            "it is mounted at `{}` as well, and is open there; unmount one of them, or use another \
-             folder as the project",
-            mount.display()
-        );
-        Some(Unknown::new(*other, why))
+        Some(is_open_at(other, mount))
     });
     unknown.collect()
 }

@@ -1,8 +1,9 @@
-//! Finds folders that ignore the case of letters.
+//! Finds folders that ignore the case of letters, or have other second names for their files.
 //!
 //! A mount covers one spelling of a name. Where the server of a file system ignores case (9p, FUSE,
 //! shared folders of virtual machines), another spelling is another name of the same file for the
-//! kernel, so that nothing in the folder can be protected or hidden.
+//! kernel, so that nothing in the folder can be protected or hidden. The same holds for the names that
+//! Windows adds: short ones (`GIT~1`), and those with dots or blanks at the end.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -13,13 +14,16 @@ use std::path::Path;
 
 use crate::helper::unused_name;
 
+/// Most names of a folder among which those to try are chosen.
+const MAX_SCANNED: usize = 1024;
+
 /// Most names of a folder that are tried.
 const MAX_TRIED: usize = 64;
 
 /// Most names of a folder that are listed to find out whether two spellings are two files.
 const MAX_LISTED: usize = 200_000;
 
-/// Returns `true` if a folder finds its files under other spellings of their names.
+/// Returns `true` if a folder finds its files under other spellings of their names, or under second names.
 ///
 /// The names in the folder decide. If there are none, its own name decides, or, at the top of a file
 /// system, a file that is created for a moment.
@@ -65,20 +69,74 @@ fn decide(
     finds: &dyn Fn(&OsStr) -> bool,
     lists: &dyn Fn(&OsStr) -> bool,
 ) -> Option<bool> {
-    for name in names.into_iter().take(MAX_TRIED) {
+    // Names that begin with a dot are the protected ones, and have a short name where others have none.
+    let (first, others): (Vec<_>, Vec<_>) = names
+        .into_iter()
+        .take(MAX_SCANNED)
+        .partition(|name| name.as_bytes().starts_with(b"."));
+    let (mut is_exact, mut has_no_short) = (false, false);
+    for name in first.into_iter().chain(others).take(MAX_TRIED) {
+        if is_exact && (has_no_short || !needs_short(&name)) {
+            continue;
+        }
+        let is_second = |other: &OsString| finds(other) && !lists(other);
+        if second_names(&name).iter().any(is_second) {
+            return Some(true);
+        }
+        // It may have been removed meanwhile.
+        has_no_short |= needs_short(&name) && finds(&name);
         let Some(other) = other_case(&name) else {
             continue;
         };
-        // It may have been removed meanwhile.
         if !finds(&other) {
-            if finds(&name) {
-                return Some(false);
-            }
+            is_exact |= finds(&name);
         } else if !lists(&other) {
             return Some(true);
         }
     }
-    None
+    is_exact.then_some(false)
+}
+
+/// Returns the names under which Windows finds a file besides its own.
+fn second_names(name: &OsStr) -> Vec<OsString> {
+    let bytes = name.as_bytes();
+    let mut names = vec![[bytes, b"."].concat(), [bytes, b" "].concat()];
+    if needs_short(name) {
+        // The first letters of the name and the first of its ending, without dots and blanks.
+        let plain = |bytes: &[u8]| -> Vec<u8> {
+            let bytes = bytes.iter().filter(|byte| !b". ".contains(byte));
+            bytes.map(u8::to_ascii_uppercase).collect()
+        };
+        let dot = bytes.iter().rposition(|byte| *byte == b'.');
+        let (base, ending) = match dot.filter(|at| *at > 0) {
+            Some(at) => (plain(&bytes[..at]), plain(&bytes[at + 1..])),
+            None => (plain(bytes), Vec::new()),
+        };
+        let base = &base[..base.len().min(6)];
+        let ending = &ending[..ending.len().min(3)];
+        // Four files with the same first letters get these numbers.
+        for number in 1..=4 {
+            let mut short = [base, format!("~{number}").as_bytes()].concat();
+            if !ending.is_empty() {
+                short.extend([b".", ending].concat());
+            }
+            names.push(short);
+        }
+    }
+    names.into_iter().map(OsString::from_vec).collect()
+}
+
+/// Returns `true` if a name is not a short one already: eight letters, a dot and three.
+fn needs_short(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    let mut parts = bytes.split(|byte| *byte == b'.');
+    let (base, ending) = (parts.next().unwrap_or_default(), parts.next());
+    let is_odd = |byte: &u8| !byte.is_ascii() || b" +,;=[]".contains(byte);
+    parts.next().is_some()
+        || base.is_empty()
+        || base.len() > 8
+        || ending.is_some_and(|ending| ending.is_empty() || ending.len() > 3)
+        || bytes.iter().any(is_odd)
 }
 
 /// Returns a name with each ASCII letter in the other case, or `None` if there is no letter.
@@ -124,6 +182,29 @@ mod tests {
             let found = [decided(files, exact), decided(files, loose)];
             assert_eq!(found, expected, "{files:?}");
         }
+        // Short names, and dots and blanks at the end, on file systems that respect case.
+        let short: fn(&str, &str) -> bool = |a, b| {
+            let short = match a {
+                ".git" => "GIT~1",
+                ".gitignore" => "GITIGN~1",
+                "package.lock.json" => "PACKAG~2.JSO",
+                _ => a,
+            };
+            a == b || short == b
+        };
+        let ends: fn(&str, &str) -> bool = |a, b| a == b.trim_end_matches(['.', ' ']);
+        for (files, expected) in [
+            (&["a", "b.c", ".git"][..], [Some(true), Some(true)]),
+            (&["package.lock.json"], [Some(true), Some(true)]),
+            (&["1", ".gitignore"], [Some(true), Some(true)]),
+            // Nothing here has a short name.
+            (&["a", "b.c"], [Some(false), Some(true)]),
+        ] {
+            let found = [decided(files, short), decided(files, ends)];
+            assert_eq!(found, expected, "{files:?}");
+        }
+        // Files with such names can exist.
+        assert_eq!(decided(&[".git", "GIT~1", ".git."], exact), Some(false));
         // A command can create two files whose names differ in case.
         assert_eq!(decided(&["a", "A"], exact), None);
         assert_eq!(decided(&["a", "A", "b"], exact), Some(false));

@@ -151,14 +151,52 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
     }
 }
 
-/// Returns the places at which file systems and folders are mounted.
-pub(crate) fn mount_points() -> Vec<PathBuf> {
-    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let lines = mounts.split(|byte| *byte == b'\n');
-    let places = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    places
-        .map(|place| PathBuf::from(OsString::from_vec(unescaped(place))))
-        .collect()
+/// A folder or file of a file system, and the place at which it is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MountEntry {
+    /// The numbers of the device.
+    pub(crate) device: Box<[u8]>,
+    /// The path in the file system.
+    pub(crate) root: PathBuf,
+    /// The place.
+    pub(crate) point: PathBuf,
+}
+
+/// Returns what is mounted, in the order of the kernel.
+pub(crate) fn mounts() -> Vec<MountEntry> {
+    mounts_in(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn mounts_in(text: &[u8]) -> Vec<MountEntry> {
+    let path = |word: &[u8]| PathBuf::from(OsString::from_vec(unescaped(word)));
+    let lines = text.split(|byte| *byte == b'\n');
+    let mounts = lines.filter_map(|line| {
+        // `36 35 98:0 /in/file/system /place rw,noatime …`
+        let mut words = line.split(|byte| *byte == b' ').skip(2);
+        Some(MountEntry {
+            device: words.next()?.into(),
+            root: path(words.next()?),
+            point: path(words.next()?),
+        })
+    });
+    mounts.collect()
+}
+
+/// Returns the device of a path without links, and its path in the file system.
+pub(crate) fn in_file_system<'a>(
+    path: &Path,
+    mounts: &'a [MountEntry],
+) -> Option<(&'a [u8], PathBuf)> {
+    let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    // The last one of the innermost ones covers the others.
+    let mount = around.max_by_key(|mount| mount.point.components().count())?;
+    let inner = path.strip_prefix(&mount.point).ok()?;
+    let place = if inner.as_os_str().is_empty() {
+        mount.root.clone()
+    } else {
+        mount.root.join(inner)
+    };
+    Some((&mount.device, place))
 }
 
 /// Replaces the escapes of the kernel, such as `\040` for a blank.
@@ -190,6 +228,32 @@ mod tests {
     fn escapes_of_mount_points_are_read() {
         assert_eq!(unescaped(br"/a\040b\134c\9"), br"/a b\c\9");
         #[cfg(target_os = "linux")]
-        assert!(mount_points().contains(&"/proc".into()));
+        assert!(
+            mounts()
+                .iter()
+                .any(|mount| mount.point == Path::new("/proc"))
+        );
+    }
+
+    #[test]
+    fn paths_are_found_in_their_file_systems() {
+        let mounts = mounts_in(
+            b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+              2 1 8:1 /p/.git/hooks /p/h rw - ext4 /dev/sda1 rw\n\
+              3 1 8:2 /data /p/my\\040data rw - ext4 /dev/sda2 rw\n\
+              4 1 8:3 / /p/my\\040data rw - ext4 /dev/sda3 rw\n",
+        );
+        assert_eq!(mounts.len(), 4);
+        for (path, device, place) in [
+            ("/p/.git", "8:1", "/p/.git"),
+            ("/p/h", "8:1", "/p/.git/hooks"),
+            ("/p/h/x", "8:1", "/p/.git/hooks/x"),
+            ("/p/hx", "8:1", "/p/hx"),
+            ("/p/my data/x", "8:3", "/x"),
+            ("/", "8:1", "/"),
+        ] {
+            let found = in_file_system(Path::new(path), &mounts);
+            assert_eq!(found, Some((device.as_bytes(), place.into())), "{path}");
+        }
     }
 }

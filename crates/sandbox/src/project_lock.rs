@@ -3,13 +3,15 @@
 //! The protected paths of a run are found before it starts. Another run that changes the index of git
 //! meanwhile would add paths that the first one does not protect. So a run locks its writable folders,
 //! and shares a lock on each folder around them: runs in nested folders wait for each other as well.
+//! A command that may read a folder could lock the folder itself. So what is locked is a file for each
+//! folder, named by device and inode, in a folder that only this user can open and no command can see.
 //! The helper has the locks as well, so that they are held until it ends, even if the host is killed.
 //! The kernel releases them with the last of the two.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,38 @@ use crate::outcome::Note;
 
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Folders in which the folder with locks can be, the best first.
+const PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Returns the folder with the files that runs of this user lock, or `None` if none can be created.
+pub(crate) fn lock_folder() -> Option<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let name = format!("prowess-locks-{user}");
+    let mut places = PLACES.iter().map(|place| Path::new(place).join(&name));
+    places.find(|folder| {
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
+        // Another user may have created it, or a link.
+        folder.symlink_metadata().is_ok_and(|facts| {
+            facts.is_dir() && facts.uid() == user && facts.mode() & 0o777 == 0o700
+        })
+    })
+}
+
+/// Opens the file that stands for a folder, or the folder itself if there is no place for the file.
+fn open(folder: &Path, locks: Option<&Path>) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = flags.bits().cast_signed();
+    let mut options = File::options();
+    options.read(true).custom_flags(flags);
+    let Some(locks) = locks else {
+        return options.open(folder);
+    };
+    let facts = folder.symlink_metadata()?;
+    let name = format!("{:x}-{:x}", facts.dev(), facts.ino());
+    options.write(true).create(true).truncate(false).mode(0o600);
+    options.open(locks.join(name))
+}
 
 /// Locks on the writable folders of a run.
 #[derive(Debug, Default)]
@@ -48,12 +82,11 @@ impl ProjectLock {
             wanted.insert(folder, true);
         }
         let until = Instant::now() + wait;
+        let locks = (!wanted.is_empty()).then(lock_folder).flatten();
         let mut lock = Self::default();
         // Every run locks in the order of the paths, so that no two wait for each other.
         for (folder, alone) in wanted {
-            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let flags = flags.bits().cast_signed();
-            let file = match File::options().read(true).custom_flags(flags).open(folder) {
+            let file = match open(folder, locks.as_deref()) {
                 Ok(file) => file,
                 // Who cannot open a folder around cannot write in it either.
                 Err(error) if !alone && error.kind() == io::ErrorKind::PermissionDenied => continue,
@@ -168,6 +201,18 @@ mod tests {
             drop(held);
             assert!(lock(second, free).is_ok());
         }
+    }
+
+    #[test]
+    fn lock_on_the_folder_itself_is_not_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = [root.path().canonicalize().unwrap()];
+        let file = File::open(&folders[0]).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let lock = ProjectLock::acquire(&folders, Duration::ZERO, None).unwrap();
+        assert!(!lock.held.is_empty() && lock.notes.is_empty());
+        let mode = lock_folder().unwrap().metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

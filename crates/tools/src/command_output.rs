@@ -126,7 +126,8 @@ const NAMESPACES_HINT: &str = "The sandbox of this machine has no namespaces, so
 
 /// The hint about commands that could not write although the project is writable.
 const PROTECTED_HINT: &str = "The sandbox may have denied access to a file. Commands can write to the \
-    project, except for files that decide what runs later, such as settings of editors and agents. \
+    project, except for files that decide what runs later, such as settings of editors and agents, and \
+    folders that the user's `PATH` names, such as the `bin` of an active virtual environment. \
     They can write to another folder only if the user lists it in `[sandbox] write` of their settings.";
 
 /// The hint about commands that could not write.

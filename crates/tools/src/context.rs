@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{Scope, SkillForm, SkillGrant, Visibility, index};
 use prowess_diag::sanitize;
-use prowess_policy::profile::{Setting, Strength};
+use prowess_policy::profile::{LINKED_SKILL_FOLDERS, Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
-    PermissionGrant, PermissionRules, Profile, Unattended, Verdict,
+    NamedPath, PermissionGrant, PermissionRules, Profile, Unattended, Verdict,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -30,6 +30,9 @@ use crate::tool::Tool;
 
 /// Tells a person who is asked about a command that it cannot write.
 const CANNOT_WRITE: &str = "the command cannot write files without `--edits`";
+
+/// Maximum number of entries of a folder among which links to skills are looked for.
+const MAX_LINKED_SKILLS: usize = 4096;
 
 /// Default text after every loaded skill. Appended after the skill so that our instructions come
 /// last in the context.
@@ -143,9 +146,11 @@ pub struct ToolPaths {
     pub home: PathBuf,
     /// Our own folders, which commands may not access.
     pub ours: Vec<PathBuf>,
-    /// The folder for output that is too long for a model. If `None`, only its beginning and end
-    /// are kept.
+    /// The folder for output that is too long for a model, with a folder for each session. If `None`,
+    /// only its beginning and end are kept.
     pub outputs: Option<PathBuf>,
+    /// Paths that variables of the user name: folders of programs, and settings.
+    pub named: Vec<NamedPath>,
 }
 
 /// The settings of a program: plain data.
@@ -292,6 +297,22 @@ impl Default for Settings {
     }
 }
 
+/// Returns the links to skills elsewhere in folders of the project that agents read and authors write.
+/// A link that is replaced would be another skill.
+fn linked_skills(workspace: &Path) -> Vec<PathBuf> {
+    let is_elsewhere = |link: &PathBuf| {
+        let target = settled(link);
+        !target.starts_with(workspace) || target.starts_with(workspace.join(".agents"))
+    };
+    let folders = LINKED_SKILL_FOLDERS.iter();
+    folders
+        .filter_map(|name| std::fs::read_dir(workspace.join(name)).ok())
+        .flat_map(|entries| entries.take(MAX_LINKED_SKILLS).flatten())
+        .map(|entry| entry.path())
+        .filter(|path| path.is_symlink() && is_elsewhere(path))
+        .collect()
+}
+
 impl ToolContext {
     /// Creates a context that only reads skills.
     pub fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> Self {
@@ -333,11 +354,42 @@ impl ToolContext {
         if !profile.writable.is_empty() {
             profile.protected.extend(self.skill_places());
         }
+        profile.named = self.named_paths();
         profile.hidden.extend(repository);
         profile.strength = self.settings.strength;
         profile.network = self.settings.network;
         profile.limits.deadline_ms = self.settings.deadline_ms;
         profile
+    }
+
+    /// Returns the paths that variables of the user name, without the folders that the user listed as
+    /// writable.
+    pub(crate) fn named_paths(&self) -> Vec<NamedPath> {
+        let granted: Vec<PathBuf> = self
+            .settings
+            .writable
+            .iter()
+            .map(|it| settled(it))
+            .collect();
+        let is_granted = |named: &NamedPath| {
+            let real = NamedPath {
+                path: settled(&named.path),
+                ..named.clone()
+            };
+            let mut granted = granted.iter();
+            granted.any(|folder| named.is_granted(folder) || real.is_granted(folder))
+        };
+        let named = self.settings.paths.named.iter();
+        let is_open = |it: &&NamedPath| !granted.is_empty() && is_granted(it);
+        named.filter(|it| !is_open(it)).cloned().collect()
+    }
+
+    /// Returns the folder for long output of this session, or `None` without a session.
+    pub(crate) fn session_outputs(&self) -> Option<PathBuf> {
+        let id = self.settings.session.as_deref()?;
+        let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let outputs = self.settings.paths.outputs.as_ref()?;
+        is_plain.then(|| outputs.join(id))
     }
 
     /// Returns the repositories in the folders of all skills on disk, except in one that is opened as
@@ -375,6 +427,7 @@ impl ToolContext {
         skills
             .chain(folders)
             .filter(|place| is_plain(place) && !workspace.starts_with(settled(place)))
+            .chain(linked_skills(&workspace))
             .collect()
     }
 

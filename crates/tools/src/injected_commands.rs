@@ -1,5 +1,6 @@
 //! Runs the commands in a skill, one after the other, and replaces them with their output.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -244,7 +245,10 @@ fn run(
     }
     let output = joined(&ran);
     let bytes = ran.stdout.bytes + ran.stderr.bytes;
-    let (text, file) = bounded(output, bytes, context.settings.paths.outputs.as_deref());
+    // Without a session, only the user can read the file.
+    let folder = context.session_outputs();
+    let folder = folder.or_else(|| context.settings.paths.outputs.clone());
+    let (text, file) = bounded(output, bytes, folder.as_deref());
     let run = CommandRun {
         command,
         decision: approved.by().into(),
@@ -292,7 +296,8 @@ fn bounded(text: String, bytes: u64, folder: Option<&Path>) -> (String, Option<S
 }
 
 fn keep(text: &str, folder: &Path) -> Option<String> {
-    std::fs::create_dir_all(folder).ok()?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder).ok()?;
     let mut file = tempfile::Builder::new()
         .prefix("output-")
         .suffix(".txt")

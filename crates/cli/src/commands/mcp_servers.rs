@@ -21,7 +21,7 @@ use prowess_trust::{TrustKind, TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::approval_prompt::ask;
-use crate::env::Environment;
+use crate::env::{Environment, path_outside};
 use crate::permissions;
 use crate::runtime_setup::{Setup, Variables, model_settings};
 
@@ -300,8 +300,19 @@ impl Setup {
         } else {
             None
         };
+        // What is in a folder of the project may have been written by a command.
+        let (project, home) = (&self.paths.workspace, self.paths.home.as_deref());
+        let value = |name: &str| {
+            let value = (self.variables)(name)?;
+            match name {
+                "PATH" => path_outside(value.as_ref(), project, home)
+                    .into_string()
+                    .ok(),
+                _ => Some(value),
+            }
+        };
         let environment = harmless()
-            .filter_map(|name| Some((name.to_owned(), (self.variables)(name)?)))
+            .filter_map(|name| Some((name.to_owned(), value(name)?)))
             .collect();
         let place = ClientPlace {
             folder: self.paths.workspace.clone(),

@@ -1,12 +1,13 @@
 //! `prowess session`
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::agent::{Ending, EndingKind, Event, StampedEvent};
 use prowess::mission::mission_run_above;
-use prowess::traits::{SessionQuery, SessionStore, SessionSummary};
+use prowess::traits::{SessionError, SessionQuery, SessionStore, SessionSummary};
 use prowess::{Pause, RuntimeError, Session, Watcher};
 use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
@@ -376,12 +377,44 @@ fn export(args: &SessionIdArgs, setup: &Setup, printer: &Printer) -> Result<Exit
     Ok(Exit::Done)
 }
 
+/// Returns the ids of a session and of all its sub-runs. Ids are alphanumeric.
+fn family(store: &dyn SessionStore, id: &str) -> Result<Vec<Box<str>>, SessionError> {
+    let mut family: Vec<Box<str>> = vec![id.into()];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).cloned() {
+        let children = store.list(&SessionQuery {
+            project: None,
+            parent: Some(parent),
+            limit: usize::MAX,
+        })?;
+        let ids = children.into_iter().map(|child| child.id);
+        let known: BTreeSet<Box<str>> = family.iter().cloned().collect();
+        family.extend(ids.filter(|id| !known.contains(id)));
+        at += 1;
+    }
+    let is_plain = |id: &Box<str>| id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    family.retain(is_plain);
+    Ok(family)
+}
+
 fn remove(args: &SessionRemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let mut gone = 0;
     for id in &args.id {
         let id = find(&*store, id)?;
+        let family = family(&*store, &id).map_err(|error| failure(&error.into()))?;
         gone += store.remove(&id).map_err(|error| failure(&error.into()))?;
+        // The long output of commands in the skills of these sessions.
+        let outputs = setup.paths.outputs();
+        let folders = outputs
+            .iter()
+            .flat_map(|folder| family.iter().map(|id| folder.join(&**id)));
+        for folder in folders.filter(|folder| folder.is_dir()) {
+            std::fs::remove_dir_all(&folder).map_err(|error| {
+                Failure::new(format!("cannot remove {}", wording::tick(folder.display())))
+                    .cause(error)
+            })?;
+        }
     }
     let gone = usize::try_from(gone).unwrap_or(usize::MAX);
     printer.status(&format!("Removed {}", wording::count(gone, "session")));

@@ -70,6 +70,7 @@ mod policy;
 mod prompt;
 mod questions;
 mod render;
+mod sandbox_attacks_seventh;
 mod scan;
 mod schema;
 mod seed_settings;

@@ -199,6 +199,37 @@ pub(super) fn plan_sweep(
     Ok(plan)
 }
 
+/// Returns entries with the names of packages in the folders of all agents that are something else: an
+/// agent would use them in place of the packages. In a folder in which authors write skills, only links
+/// count.
+pub(super) fn foreign_entries(context: &PackageContext, names: &[&str]) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for agent in LINK_AGENTS {
+        let Ok(Some(folder)) = folder_of(context, agent) else {
+            continue;
+        };
+        if !seen.insert(folder.clone()) {
+            continue;
+        }
+        for name in names {
+            let path = folder.join(name);
+            let Ok(facts) = fs::symlink_metadata(&path) else {
+                continue;
+            };
+            let real = |path: &Path| fs::canonicalize(path).ok();
+            let is_package = match real(&context.scope.skills.join(name)) {
+                Some(package) => real(&path) == Some(package),
+                None => is_ours(context, &path),
+            };
+            if !is_package && (facts.is_symlink() || agent.project.starts_with('.')) {
+                found.push(((*name).to_owned(), path));
+            }
+        }
+    }
+    found
+}
+
 /// Makes and removes links and copies. What is not ours is never touched.
 pub fn apply_links(context: &PackageContext, plan: &LinkPlan) -> Result<(), PackageError> {
     if plan.changes.is_empty() && plan.kept.is_empty() {

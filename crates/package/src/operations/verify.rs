@@ -17,7 +17,7 @@ use crate::store::TreeState;
 use crate::tree::locked_files;
 
 use super::fetch::{SourceFetcher, same_files};
-use super::link::changed_copies;
+use super::link::{changed_copies, foreign_entries};
 use super::plan::{is_path, wanted_entry};
 use super::{OperationError, PackageContext};
 
@@ -69,7 +69,7 @@ pub enum VerifyFinding {
         /// The package.
         name: String,
     },
-    /// The entry in the scope folder is something else.
+    /// The entry in the scope folder, or in the folder of another agent, is something else.
     Foreign {
         /// The package.
         name: String,
@@ -176,6 +176,12 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
             compare_files(&copy, package, &mut report.findings)?;
         }
     }
+    // A package with a local source can be in the folder of an agent itself.
+    let linked = meant.iter().filter(|package| !is_path(package));
+    let linked: Vec<&str> = linked.map(|package| &*package.name).collect();
+    let entries = foreign_entries(context, &linked).into_iter();
+    let entries = entries.map(|(name, path)| VerifyFinding::Foreign { name, path });
+    report.findings.extend(entries);
     report.findings.sort_by(|a, b| a.name().cmp(b.name()));
     Ok(report)
 }

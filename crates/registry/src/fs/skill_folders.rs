@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -324,10 +324,54 @@ fn read_small(file: &Path) -> Option<String> {
 
 /// Returns the repository that contains a folder.
 pub fn repository(current: &Path) -> Option<&Path> {
-    current
-        .ancestors()
-        .take(MAX_PARENTS)
-        .find(|folder| folder.join(".git").exists())
+    let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
+    top_of_repository(&above).map(|at| above[at])
+}
+
+/// Returns `true` if git takes a folder for the top of a repository: `.git` is a folder with what git
+/// needs, or the file of a worktree or submodule.
+fn is_repository(folder: &Path) -> bool {
+    let git = folder.join(".git");
+    match std::fs::metadata(&git) {
+        Ok(facts) if facts.is_dir() => {
+            let has = |name: &str| git.join(name).symlink_metadata().is_ok();
+            has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
+        }
+        Ok(facts) if facts.is_file() => {
+            read_small(&git).is_some_and(|text| text.starts_with("gitdir:"))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the position of the repository among a folder and its parents. A `.git` that git ignores
+/// counts only if there is no repository: a command may have created it in a subfolder.
+fn top_of_repository(above: &[&Path]) -> Option<usize> {
+    let has_git = |folder: &&Path| folder.join(".git").exists();
+    let mut folders = above.iter();
+    folders
+        .position(|folder| is_repository(folder))
+        .or_else(|| above.iter().position(has_git))
+}
+
+/// Returns the folders around the project that belong to repositories around it, the nearest one first:
+/// the project is a submodule, or a command created a repository in a subfolder. Their settings only
+/// restrict. Folders of other users do not count, and neither does the home folder.
+pub fn outer_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
+    let above = current.ancestors().take(MAX_PARENTS);
+    let above: Vec<&Path> = above.take_while(|folder| Some(*folder) != home).collect();
+    let Some(inner) = top_of_repository(&above) else {
+        return Vec::new();
+    };
+    let outermost = above.iter().rposition(|folder| is_repository(folder));
+    let around = outermost.and_then(|outermost| above.get(inner + 1..=outermost));
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = |folder: &&Path| {
+        let owner = folder.metadata().map(|facts| facts.uid());
+        owner.is_ok_and(|owner| owner == user || owner == 0)
+    };
+    let around = around.unwrap_or_default().iter().copied();
+    around.filter(is_own).collect()
 }
 
 /// Returns the current folder and its parents up to the root of the repository. Outside a
@@ -336,10 +380,7 @@ pub fn repository(current: &Path) -> Option<&Path> {
 pub fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
     // `.git` is a folder in a checkout and a file in a worktree.
-    let last = above
-        .iter()
-        .position(|folder| folder.join(".git").exists())
-        .unwrap_or(0);
+    let last = top_of_repository(&above).unwrap_or(0);
     above[..=last]
         .iter()
         .copied()
@@ -363,6 +404,30 @@ mod tests {
             [inner.as_path(), &repo.join("pkg"), &repo]
         );
         assert_eq!(project_folders(world.path(), None), [world.path()]);
+    }
+
+    #[test]
+    fn folder_that_git_ignores_does_not_end_a_repository() {
+        let world = tempfile::tempdir().unwrap();
+        let repo = world.path().join("repo");
+        let inner = repo.join("pkg/a");
+        std::fs::create_dir_all(inner.join(".git/objects")).unwrap();
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir_all(repo.join(".git").join(folder)).unwrap();
+        }
+        std::fs::write(repo.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        assert_eq!(repository(&inner), Some(&*repo));
+        assert_eq!(project_folders(&inner, None).len(), 3);
+        assert!(outer_folders(&inner, None).is_empty());
+        // A repository in a subfolder is a project of its own, and those around it restrict it.
+        let nested = repo.join("nested");
+        let below = nested.join("deep");
+        std::fs::create_dir_all(&below).unwrap();
+        std::fs::write(nested.join(".git"), "gitdir: elsewhere\n").unwrap();
+        assert_eq!(repository(&below), Some(&*nested));
+        assert_eq!(outer_folders(&below, None), [repo.as_path()]);
+        assert!(outer_folders(&below, Some(&repo)).is_empty());
+        assert!(outer_folders(&repo, None).is_empty());
     }
 
     #[test]

@@ -38,6 +38,8 @@ mod ways_out_fifth;
 #[cfg(target_os = "linux")]
 mod ways_out_fourth;
 #[cfg(target_os = "linux")]
+mod ways_out_seventh;
+#[cfg(target_os = "linux")]
 mod ways_out_sixth;
 
 use std::process::ExitCode;
@@ -89,6 +91,19 @@ const ROLES: &[(&str, fn())] = &[
         "ways_out_sixth::scratch_that_stays",
         ways_out_sixth::scratch_that_stays,
     ),
+    (
+        "ways_out_seventh::in_search_path",
+        ways_out_seventh::in_search_path,
+    ),
+    ("ways_out_seventh::locking", ways_out_seventh::locking),
+    (
+        "ways_out_seventh::mounted_parts",
+        ways_out_seventh::mounted_parts,
+    ),
+    (
+        "ways_out_seventh::named_files",
+        ways_out_seventh::named_files,
+    ),
     ("ways_out::two_runs_as_a_user", ways_out::two_runs_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
     (
@@ -121,6 +136,7 @@ fn main() -> ExitCode {
         ways_out_fourth::tests(),
         ways_out_fifth::tests(),
         ways_out_sixth::tests(),
+        ways_out_seventh::tests(),
     ];
     // Some try hundreds of commands in every set of layers.
     let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));

@@ -1,7 +1,7 @@
 //! Ways out of the sandbox that an attacker found once: what a command leaves behind is executed by
 //! the person's next `git status`.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use prowess_policy::profile::{Profile, Setting};
@@ -980,7 +980,14 @@ fn runs_that_write_in_one_project_wait_for_each_other() {
     });
     // One that does not get its turn says who has it.
     project.place.profile.limits.deadline_ms = 50;
-    let held = std::fs::File::open(project.work()).unwrap();
+    let facts = project.work().metadata().unwrap();
+    let user = rustix::process::geteuid().as_raw();
+    let lock = format!(
+        "/tmp/prowess-locks-{user}/{:x}-{:x}",
+        facts.dev(),
+        facts.ino()
+    );
+    let held = std::fs::File::open(lock).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let error = project.place.try_run("true").unwrap_err().to_string();
     let process = format!("(process {})", std::process::id());

@@ -29,7 +29,7 @@ prowess_test::tests! {
 }
 
 /// Runs a role in a mount namespace of its own, as another user with these groups if `user` is set.
-fn in_private_mounts(role: &str, prepare: &str, groups: Option<&str>) {
+pub(crate) fn in_private_mounts(role: &str, prepare: &str, groups: Option<&str>) {
     let program = for_everybody(&std::env::current_exe().unwrap());
     let become_user = groups.map_or_else(String::new, |groups| {
         format!("setpriv --reuid {NOBODY} --regid {NOBODY} --groups {groups} --")

@@ -22,8 +22,8 @@ use prowess_policy::profile::{
     within_in_any_spelling,
 };
 use prowess_policy::{
-    Actor, Decision, Effect, GateAction, GrantScope, Lifetime, PermissionGrant, PermissionRule,
-    Profile, Verdict,
+    Actor, Decision, Effect, GateAction, GrantScope, Lifetime, NamedRole, PermissionGrant,
+    PermissionRule, Profile, Verdict,
 };
 use prowess_traits::ApprovalRequest;
 
@@ -63,9 +63,11 @@ pub(crate) struct PathGuard<'w> {
     spellings: Vec<(PathBuf, PathBuf)>,
     /// Paths that are neither read nor written: private keys and our own folders.
     hidden: Vec<PathBuf>,
-    /// Folders outside the project that are read without a prompt: loaded skills, and saved long
-    /// output.
+    /// Folders outside the project that are read without a prompt: loaded skills.
     free: Vec<PathBuf>,
+    /// The folder with the long output of this session, whose files are read without a prompt. It is
+    /// not listed: the session knows the files.
+    outputs: Option<PathBuf>,
     /// Repositories in the folders of loaded skills, which are not part of them.
     sealed: Vec<PathBuf>,
     /// Resolved folders and files of skills, if there are rules about skills.
@@ -109,13 +111,13 @@ impl<'w> PathGuard<'w> {
         let others = free.iter().filter(|folder| **folder != workspace);
         let sealed = others.filter_map(|folder| prowess_registry::digest::repository_of(folder));
         let sealed = sealed.collect();
-        free.extend(places.outputs.as_deref().map(settled));
         Self {
             context,
             workspace,
             spellings,
             hidden: real(profile.hidden),
             free,
+            outputs: context.session_outputs().as_deref().map(settled),
             sealed,
             skills: ruled_skills(context),
             loaded: loaded.clone(),
@@ -154,7 +156,8 @@ impl<'w> PathGuard<'w> {
         if profile.writable.is_empty() {
             profile.protected.extend(self.context.skill_places());
         }
-        let is_known = within_closed(real, &all_settled(&profile.protected));
+        let is_known = within_closed(real, &all_settled(&profile.protected))
+            || self.is_named_elsewhere(real, &profile);
         // A host may have no home folder.
         profile.protected.retain(|path| path.is_absolute());
         profile.hidden.retain(|path| path.is_absolute());
@@ -175,6 +178,25 @@ impl<'w> PathGuard<'w> {
         is_protected.then(|| {
             "it belongs to a skill or can cause code to run later; only the user may change it"
                 .into()
+        })
+    }
+
+    /// Returns `true` if a variable of the user names a file, or a folder around it that is not around
+    /// the project.
+    fn is_named_elsewhere(&self, real: &Path, profile: &Profile) -> bool {
+        let mut named = profile.named.iter();
+        named.any(|named| {
+            let place = settled(&named.path);
+            match named.role {
+                NamedRole::Programs => {
+                    let folder = real.parent().unwrap_or(real);
+                    plain_spelling(folder) == plain_spelling(&place) && place != self.workspace
+                }
+                NamedRole::Settings | NamedRole::Data => {
+                    within_in_any_spelling(real, &place) && !self.workspace.starts_with(&place)
+                }
+                NamedRole::Code => false,
+            }
         })
     }
 
@@ -320,6 +342,12 @@ impl<'w> PathGuard<'w> {
         stricter(decision, judge(judging, action, &plain))
     }
 
+    /// Returns `true` if a path outside the project is read without a prompt.
+    fn is_free(&self, real: &Path) -> bool {
+        let is_output = self.outputs.is_some() && real.parent() == self.outputs.as_deref();
+        is_output || within(real, &self.free)
+    }
+
     /// Returns the reason why an access is never allowed.
     fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<Cow<'static, str>> {
         let below = |folders: &[PathBuf]| within_closed(&resolved.real, folders);
@@ -329,7 +357,7 @@ impl<'w> PathGuard<'w> {
         if action == FileAction::Read && below(&self.sealed) {
             return Some("the repository of a skill is not part of it".into());
         }
-        let is_free = within(&resolved.real, &self.free);
+        let is_free = self.is_free(&resolved.real);
         if below(&self.hidden) && !(action == FileAction::Read && is_free) {
             return Some("private keys and Prowess' own folders are not accessible".into());
         }
@@ -408,12 +436,8 @@ impl<'w> PathGuard<'w> {
                 (path, decision) = (resolved.written.clone(), other);
             }
         }
-        let free = action == FileAction::Read
-            && self
-                .free
-                .iter()
-                .any(|folder| resolved.real.starts_with(folder))
-            && decision.rule.is_none();
+        let free =
+            action == FileAction::Read && self.is_free(&resolved.real) && decision.rule.is_none();
         match decision.verdict {
             // Reading and writing inside the project needs no rule, and no record.
             Verdict::Allow if decision.rule.is_none() => Ok(()),

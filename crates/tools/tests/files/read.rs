@@ -276,10 +276,31 @@ fn reads_are_checked_by_the_gate() {
 
 #[test]
 fn saved_long_output_can_be_read() {
-    let world = World::new().with("../ours/outputs/output-1.txt", "all of it");
-    let context = world.context(PermissionMode::Allow, &[]);
-    let input = json!({ "path": world.text("../ours/outputs/output-1.txt") });
-    assert_eq!(told(&context, "read", &input), "1\tall of it\n");
-    let write = json!({ "path": world.text("../ours/outputs/output-1.txt"), "content": "x" });
+    let world = World::new()
+        .with("../ours/outputs/s1/output-1.txt", "all of it")
+        .with("../ours/outputs/s2/output-2.txt", "of another session")
+        .with("../ours/outputs/output-3.txt", "of no session");
+    let mut context = world.context(PermissionMode::Allow, &[]);
+    context.settings.session = Some("s1".to_owned());
+    let path = |path: &str| json!({ "path": world.text(&format!("../ours/outputs{path}")) });
+    let told_of = |path: &serde_json::Value| told(&context, "read", path);
+    assert_eq!(told_of(&path("/s1/output-1.txt")), "1\tall of it\n");
+    // Neither the output of others, nor a list of them.
+    for other in [
+        "/s2/output-2.txt",
+        "/output-3.txt",
+        "",
+        "/s1",
+        "/s2",
+        "/s1/../s2/output-2.txt",
+    ] {
+        let text = told_of(&path(other));
+        assert!(text.contains("was refused"), "{other}: {text}");
+    }
+    context.settings.session = Some("../outputs".to_owned());
+    let text = told(&context, "read", &path("/output-3.txt"));
+    assert!(text.contains("was refused"), "{text}");
+    let mut write = path("/s1/output-1.txt");
+    write["content"] = "x".into();
     assert!(told(&world.yolo(), "write", &write).contains("was refused"));
 }

@@ -70,6 +70,7 @@ impl World {
             home: self.path("~"),
             ours: vec![self.path("../ours")],
             outputs: Some(self.path("../ours/outputs")),
+            ..ToolPaths::default()
         };
         let mut set = PermissionRules::default();
         for (effect, rule) in rules {

@@ -175,6 +175,7 @@ fn isolated(own: &Setup, folder: &Path, runner: Option<Arc<dyn CommandRunner>>) 
             home: Some(home),
             state: Some(folder.join("state")),
             ours: own.paths.ours.clone(),
+            named: own.paths.named.clone(),
             packages: None,
         },
         config_file: None,
