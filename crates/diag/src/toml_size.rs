@@ -16,7 +16,7 @@ pub fn has_more_tokens(text: &str, most: usize) -> bool {
             b' ' | b'\t' => run(rest, |byte| matches!(byte, b' ' | b'\t')),
             b'#' => run(rest, |byte| *byte != b'\n'),
             b'"' | b'\'' => string(rest, *first),
-            _ if is_bare(first) => run(rest, is_bare),
+            _ if is_bare(*first) => run(rest, |byte| is_bare(*byte)),
             _ => 1,
         };
     }
@@ -27,7 +27,7 @@ fn run(bytes: &[u8], is_part: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| is_part(byte)).count()
 }
 
-fn is_bare(byte: &u8) -> bool {
+fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b':') || !byte.is_ascii()
 }
 
