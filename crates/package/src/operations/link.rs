@@ -202,7 +202,12 @@ pub(super) fn plan_sweep(
 /// Returns entries with the names of packages in the folders of all agents that are something else: an
 /// agent would use them in place of the packages. In a folder in which authors write skills, only links
 /// count.
-pub(super) fn foreign_entries(context: &PackageContext, names: &[&str]) -> Vec<(String, PathBuf)> {
+pub(super) fn foreign_entries(
+    context: &PackageContext,
+    lock: &LockFile,
+    names: &[&str],
+) -> Result<Vec<(String, PathBuf)>, PackageError> {
+    let copies = OwnCopies::read(context, lock)?;
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     for agent in LINK_AGENTS {
@@ -222,12 +227,14 @@ pub(super) fn foreign_entries(context: &PackageContext, names: &[&str]) -> Vec<(
                 Some(package) => real(&path) == Some(package),
                 None => is_ours(context, &path),
             };
+            // Changed copies are reported with their files.
+            let is_package = is_package || (facts.is_dir() && copies.paths.contains(&path));
             if !is_package && (facts.is_symlink() || agent.project.starts_with('.')) {
                 found.push(((*name).to_owned(), path));
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// Makes and removes links and copies. What is not ours is never touched.
@@ -329,7 +336,8 @@ impl OwnCopies {
             source,
         };
         fs::create_dir_all(file.parent().unwrap_or(&file)).map_err(failed)?;
-        let text = serde_json::json!(self.paths).to_string();
+        let text =
+            serde_json::to_string(&self.paths).map_err(|error| failed(io::Error::other(error)))?;
         write_new(&file, text.as_bytes(), &context.faults).map_err(failed)
     }
 

@@ -179,7 +179,7 @@ pub fn verify(context: &PackageContext, names: &[&str]) -> Result<VerifyReport, 
     // A package with a local source can be in the folder of an agent itself.
     let linked = meant.iter().filter(|package| !is_path(package));
     let linked: Vec<&str> = linked.map(|package| &*package.name).collect();
-    let entries = foreign_entries(context, &linked).into_iter();
+    let entries = foreign_entries(context, &texts.lock, &linked)?.into_iter();
     let entries = entries.map(|(name, path)| VerifyFinding::Foreign { name, path });
     report.findings.extend(entries);
     report.findings.sort_by(|a, b| a.name().cmp(b.name()));
