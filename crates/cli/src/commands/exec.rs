@@ -136,7 +136,9 @@ fn denied(layers: &[LayerState], write: bool) -> (&'static str, String) {
     let what = "the sandbox may have denied access to a file";
     let folder = "list a folder in `[sandbox] write` of your settings";
     let hint = if write {
-        format!("{folder}; protected files, such as settings of editors and programs in your `PATH`, cannot be changed")
+        format!(
+            "{folder}; protected files, such as settings of editors and programs in your `PATH`, cannot be changed"
+        )
     } else {
         format!("allow writing to the project with `--write`, or {folder}")
     };
