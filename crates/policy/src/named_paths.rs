@@ -323,6 +323,13 @@ fn absolute(path: &Path, current: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    /// A variable, its value, and the paths that it names.
+    type Case = (
+        &'static str,
+        &'static str,
+        &'static [(&'static str, NamedRole)],
+    );
+
     fn named(variable: &str, value: &str) -> Vec<(String, NamedRole)> {
         let variables = [(OsStr::new(variable), OsStr::new(value))];
         let home = Some(Path::new("/h"));
@@ -333,7 +340,7 @@ mod tests {
 
     #[test]
     fn variables_name_paths() {
-        let cases: &[(&str, &str, &[(&str, NamedRole)])] = &[
+        let cases: &[Case] = &[
             (
                 "PATH",
                 "/w/.venv/bin:node_modules/.bin:/usr/bin:../x",

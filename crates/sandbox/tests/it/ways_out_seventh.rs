@@ -109,7 +109,8 @@ pub(crate) fn in_search_path() {
             let path = project.work().join(path);
             assert!(
                 closed.iter().any(|it| path.starts_with(it)),
-                "{set}: {path:?}"
+                "{set}: {}",
+                path.display()
             );
         }
         let left = ["node_modules", "bin", "env"];
@@ -317,7 +318,7 @@ pub(crate) fn mounted_parts() {
         bind(&from, &to);
         let ran = project.place.try_run("echo x > free");
         unmount(&to);
-        assert!(ran.is_ok_and(|ran| ran.success()), "{to:?}");
+        assert!(ran.is_ok_and(|ran| ran.success()), "{}", to.display());
     }
 }
 

@@ -107,7 +107,7 @@ impl<'w> PathGuard<'w> {
             .into();
         let profile = context.profile(context.acting.as_ref().map(|skill| &skill.trust));
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
-        let mut free = real(skill_folders(context, loaded));
+        let free = real(skill_folders(context, loaded));
         let others = free.iter().filter(|folder| **folder != workspace);
         let sealed = others.filter_map(|folder| prowess_registry::digest::repository_of(folder));
         let sealed = sealed.collect();

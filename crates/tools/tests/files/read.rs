@@ -282,7 +282,7 @@ fn saved_long_output_can_be_read() {
         .with("../ours/outputs/output-3.txt", "of no session");
     let mut context = world.context(PermissionMode::Allow, &[]);
     context.settings.session = Some("s1".to_owned());
-    let path = |path: &str| json!({ "path": world.text(&format!("../ours/outputs{path}")) });
+    let path = |path: &str| json!({ "path": world.text(format!("../ours/outputs{path}")) });
     let told_of = |path: &serde_json::Value| told(&context, "read", path);
     assert_eq!(told_of(&path("/s1/output-1.txt")), "1\tall of it\n");
     // Neither the output of others, nor a list of them.
