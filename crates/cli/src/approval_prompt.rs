@@ -87,6 +87,7 @@ impl Approver for Terminal {
         let reply = |answer| ApprovalReply {
             answer,
             because: None,
+            who: None,
         };
         if question.is_too_long() {
             return reply(ApprovalAnswer::Unavailable);
