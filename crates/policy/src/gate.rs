@@ -70,6 +70,9 @@ pub struct Gate {
     pub grants: Vec<PermissionGrant>,
     /// The folders that relative paths start from.
     pub places: WorkspacePaths,
+    /// `true` if relative paths in `approvals` start from the folder of the command, not from the
+    /// project: the user gave both together.
+    pub approves_here: bool,
 }
 
 /// The outcome for a command.
@@ -418,6 +421,7 @@ impl Gate {
             rules,
             mode: PermissionMode::Allow,
             places: self.places.clone(),
+            approves_here: self.approves_here,
             ..Self::default()
         };
         // The skill matters, as the command may run in its folder; its own rules do not.
@@ -1047,12 +1051,21 @@ impl Gate {
             return false;
         };
         let folder = match &placed.source {
+            RuleSource::Approval if self.approves_here => return false,
             RuleSource::Skill(_) => skill.folder,
             _ => Some(&*self.places.root),
         };
         let absolute = |folder| path_pattern::absolute(folder, "/", &self.places.home);
-        folder.map(absolute) != Some(starting_folder(&self.places))
-            && matching::names_relative_code(&placed.rule.subject, command)
+        let (folder, start) = (folder.map(absolute), starting_folder(&self.places));
+        let is_own = matches!(placed.source, RuleSource::Skill(_));
+        let is_inside = |word: &str| {
+            let path = path_pattern::absolute(word, &start, &self.places.home);
+            let folder = folder.as_deref().filter(|_| is_own);
+            folder.is_some_and(|folder| path_pattern::is_below(&path, folder))
+        };
+        // From the project, a path may also lead into the folder of the skill.
+        folder.as_ref() != Some(&start)
+            && matching::relative_code(&placed.rule.subject, command).any(|word| !is_inside(word))
     }
 
     /// Returns `true` if allow rules cover a file, in each folder that a command may run in.

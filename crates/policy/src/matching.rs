@@ -76,22 +76,28 @@ pub(crate) fn allows(rule: &CommandRule, script: &ShellLine, command: &SimpleCom
 /// Returns `true` if a rule names a program or a file of code by a relative path, so that it is about
 /// one folder only: `./build.sh`, `bash build.sh`.
 pub(crate) fn names_relative_code(rule: &RuleSubject, command: &SimpleCommand) -> bool {
-    let RuleSubject::Command(rule) = rule else {
-        return false;
-    };
+    relative_code(rule, command).next().is_some()
+}
+
+/// Returns the programs and files of code that a rule names by a relative path.
+pub(crate) fn relative_code<'c>(
+    rule: &RuleSubject,
+    command: &'c SimpleCommand,
+) -> impl Iterator<Item = &'c str> {
     let agreed = match rule {
-        CommandRule::Any => return false,
-        CommandRule::Prefix(words) => words.len(),
-        CommandRule::Exact(_) | CommandRule::Like(_) => command.words.len(),
+        RuleSubject::Command(CommandRule::Prefix(words)) => words.len(),
+        RuleSubject::Command(CommandRule::Exact(_) | CommandRule::Like(_)) => command.words.len(),
+        _ => 0,
     };
-    let is_relative = |word: &Word| !word.text.starts_with(['/', '~']);
-    let program = command.words.first();
-    program.is_some_and(|word| word.text.contains('/') && is_relative(word))
-        || programs::script_words(&command.words)
-            .into_iter()
-            .filter(|at| *at < agreed)
-            .filter_map(|at| command.words.get(at))
-            .any(is_relative)
+    let is_relative = |word: &&Word| !word.text.starts_with(['/', '~']);
+    let program = command.words.first().filter(|_| agreed > 0);
+    let program = program.filter(|word| word.text.contains('/'));
+    let scripts = programs::script_words(&command.words).into_iter();
+    let scripts = scripts
+        .filter(move |at| *at < agreed)
+        .filter_map(|at| command.words.get(at));
+    let words = program.into_iter().chain(scripts).filter(is_relative);
+    words.map(|word| &*word.text)
 }
 
 /// Returns the first objection of the program table to words that the rule does not have.

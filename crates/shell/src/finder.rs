@@ -124,6 +124,8 @@ struct OpenCase {
 struct HereDocument {
     /// The line that ends it.
     end: String,
+    /// `true` for `<<-`: tabs at the beginning of lines are removed.
+    strips: bool,
     /// `true` if substitutions in it run.
     expands: bool,
 }
@@ -195,14 +197,19 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
         let mut array = None;
         // The outermost group that may be arithmetic: `((x))`.
         let mut double = None;
+        // The command begins with a redirection, so its first word is not reserved.
+        let mut redirected = false;
         while let Some(c) = self.next() {
-            if !self.in_parameter && " \t\r\n;&|()<>".contains(c) {
+            let may_reserve = !self.in_parameter && array.is_none() && !redirected;
+            if may_reserve && " \t\r\n;&|()<>".contains(c) {
                 reserved(&mut words, &mut word, groups, &mut cases);
             }
             let open = cases.last_mut().filter(|case| case.groups == groups);
             match c {
                 // The parenthesis after a pattern of `case` closes nothing.
                 ')' if open.as_ref().is_some_and(|case| case.in_pattern) => {
+                    // A pattern is one word.
+                    self.found.misread |= words.len() + usize::from(word.is_some()) != 1;
                     words.clear();
                     word = None;
                     if let Some(case) = open {
@@ -222,6 +229,7 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                 '\n' => {
                     words.extend(word.take());
                     self.skip_values(array.is_some());
+                    redirected = false;
                     // `in` may be on another line than `case`.
                     if !is_case_head(&words) {
                         self.close(&mut words, None, depth);
@@ -235,6 +243,8 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                 ';' | '&' | '|' => {
                     // `;;`, `;&` and `;;&` end the commands after a pattern.
                     let ends = c == ';' && self.rest().starts_with([';', '&']);
+                    self.found.misread |= open.as_ref().is_some_and(|case| case.in_pattern);
+                    redirected = false;
                     if let Some(case) = open.filter(|_| ends) {
                         case.in_pattern = true;
                         let signs = self.rest().bytes().take(2);
@@ -244,6 +254,7 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                 }
                 '(' => {
                     groups += 1;
+                    redirected = false;
                     // `r@(m)` is a pattern in some shells; `a=(x y)` and `name()` are not.
                     let is_pattern = |word: &LooseWord| !word.text.ends_with('=');
                     let is_function = self.rest().trim_start_matches([' ', '\t']).starts_with(')');
@@ -270,12 +281,14 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                         double = None;
                     }
                     groups = groups.saturating_sub(1);
+                    redirected = false;
                     cases.retain(|case| case.groups <= groups);
                     self.close(&mut words, None, depth);
                 }
                 '<' | '>' => {
                     // Digits right before it are a descriptor.
                     words.extend(word.take().filter(|word| !is_descriptor(&word.text)));
+                    redirected |= words.is_empty();
                     self.redirect(c, depth);
                 }
                 // In `${x#y}` and in arithmetic it begins no comment.
@@ -385,9 +398,24 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
         for document in std::mem::take(&mut self.here) {
             let rest = &self.text[self.at..];
             let mut length = 0;
+            let mut before = "";
             for line in rest.split_inclusive('\n') {
-                let content = line.trim_end_matches(['\n', '\r']);
-                if content.trim_start_matches('\t') == document.end {
+                let content = line.strip_suffix('\n').unwrap_or(line);
+                let content = if document.strips {
+                    content.trim_start_matches('\t')
+                } else {
+                    content
+                };
+                // A backslash at the end joins two lines, unless the end is quoted.
+                let slashes = before.bytes().rev().take_while(|c| *c == b'\\').count();
+                let is_joined = document.expands && slashes % 2 == 1;
+                let is_doubtful = content == document.end
+                    || before
+                        .strip_suffix('\\')
+                        .is_some_and(|before| document.end.starts_with(before));
+                self.found.misread |= is_joined && is_doubtful;
+                before = content;
+                if content == document.end && !is_joined {
                     break;
                 }
                 length += line.len();
@@ -591,7 +619,7 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
 
     fn redirect(&mut self, sign: char, depth: usize) {
         let mut writes = sign == '>';
-        let mut here = false;
+        let (mut here, mut strips) = (false, false);
         let triple = sign == '<' && self.rest().starts_with("<<");
         loop {
             match self.rest().chars().next() {
@@ -610,7 +638,10 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                 }
                 // `<&-` and `<&3-` name no file.
                 Some('&') if self.closes() => return,
-                Some('|' | '&' | '-') => self.at += 1,
+                Some(c @ ('|' | '&' | '-')) => {
+                    strips |= c == '-';
+                    self.at += 1;
+                }
                 _ => break,
             }
         }
@@ -624,7 +655,8 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
         let start = self.at;
         let mut target = LooseWord::default();
         while let Some(c) = self.rest().chars().next() {
-            if c.is_whitespace() || ";&|<>()".contains(c) {
+            // As for bash, a carriage return is part of the word.
+            if " \t\n;&|<>()".contains(c) {
                 break;
             }
             self.at += c.len_utf8();
@@ -645,7 +677,11 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
                     target.text.clone()
                 }
             };
-            self.here.push(HereDocument { end, expands });
+            self.here.push(HereDocument {
+                end,
+                strips,
+                expands,
+            });
         }
         if !here && !target.text.is_empty() {
             let list = if writes {
@@ -682,6 +718,8 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
         while let Some(word) = all.get(start) {
             let text = word.text.as_str();
             match text {
+                // `do$x` is a program.
+                _ if word.unknown && assigned(text).is_none() => break,
                 "function" => start += 2,
                 "time" => {
                     start += 1;
@@ -902,13 +940,23 @@ fn is_reserved(word: &LooseWord, text: &str) -> bool {
 /// Returns the length of the text after `((` up to the first of the `))` that end it. `None` if bash may read it as
 /// groups of commands, or if it has substitutions or quotes.
 fn arithmetic_end(text: &str) -> Option<usize> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _$+-*/%<>=!&|^~?:,.#{}[]()".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _$+-*/%<>=!&|^~?:,.#[]()".contains(c);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_#@*[]$".contains(c);
     let mut depth = 0_usize;
     let mut before = ' ';
-    for (at, c) in text.char_indices() {
+    let mut rest = text.char_indices();
+    while let Some((at, c)) = rest.next() {
         match c {
+            // `${x}`, `${#x[@]}`: parentheses in other forms are text.
+            '{' if before == '$' => {
+                let inner = rest.by_ref().map(|(_, c)| c);
+                let mut inner = inner.skip_while(|c| is_name(*c));
+                if inner.next() != Some('}') {
+                    return None;
+                }
+            }
             _ if !is_plain(c) => return None,
-            '(' if before == '$' => return None,
+            '(' | '[' if before == '$' => return None,
             '(' => depth += 1,
             ')' if depth == 0 => return text[at + 1..].starts_with(')').then_some(at + 1),
             ')' => depth -= 1,

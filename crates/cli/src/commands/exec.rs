@@ -83,6 +83,8 @@ pub(crate) fn run(
     let profile = profile(args, &context, &snapshot.trust, environment)?;
     let line = permissions::line(&args.line);
     let role = SkillRole::Author;
+    // `--approve` is about this command, in the folder of the skill.
+    context.gate().approves_here = true;
     let approved = match context.approve_as_skill(
         &Loaded::default(),
         &skill,

@@ -79,6 +79,17 @@ const HIDDEN: &[&str] = &[
     "echo \"$(case q in a) ;; q) date +RAN; esac)\"",
     "echo \"$(case q in q) ;; esac; date +RAN)\"",
     "echo \"$(\\case in; date +RAN)\"",
+    "echo $(>f case q in; date +RAN)\n: ;esac)",
+    "echo $(>f case q in\ndate)\n: ;esac)",
+    "x=te; ((${x:-((} )) || da$x ${z:-))}",
+    "x=te; (($[ 1 ] )) || da$x",
+    "x=te; do$x +RAN",
+    "cat <<E\n\tE\n'\nE\ndate +RAN\n: '",
+    "cat <<E\nE\r\n'\nE\ndate +RAN\n: '",
+    "cat <<E\nfoo\\\nE\n'\nE\ndate +RAN\n: '",
+    "cat <<E\n\\\nE\ndate +RAN",
+    "cat <<E\r\nit's\r\nE\r\ndate +RAN",
+    "cat <<E\n'\nE\\\n\ndate +RAN\n: '",
 ];
 
 /// Lines that run no `date`, in ways that must not be taken for one.
@@ -99,6 +110,10 @@ const HONEST: &[&str] = &[
     "cat <<'E'\n$HOME/bin\nE",
     "echo $(case $x in a) echo b;; esac)",
     "f() { echo $1; }; f $x",
+    "cat <<-E\n\tit's\n\tE\necho ok",
+    "cat <<E\na \\\nb\nE\necho ok",
+    "echo $((${x} + ${#a[@]}))",
+    ">out case; echo ok",
 ];
 
 /// S5: a trusted skill with bare `Bash` ran what a rule denies.

@@ -219,7 +219,7 @@ fn terminal_answers_a_stored_question() {
     assert_eq!(person.asked(), ["mkdir made"]);
     assert!(world.exists("made"));
     assert_eq!(asked(&engine, &id).len(), 1, "the same question");
-    assert_eq!(decisions(&engine, &id)[0].who.as_deref(), Some("terminal"));
+    assert_eq!(decisions(&engine, &id)[0].who.as_deref(), Some("program"));
     let late = store.answer(
         &question(&pause),
         &Answer {
