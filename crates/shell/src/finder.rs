@@ -670,13 +670,9 @@ impl<'a, 'f, 'l> Scan<'a, 'f, 'l> {
             let written = &self.text[start..self.at];
             let expands = !written.contains(['\'', '"', '\\']);
             // Variables and substitutions in the line that ends it are text.
-            let end = match raw_delimiter(written) {
-                Some(end) => end,
-                None => {
-                    self.found.misread = true;
-                    target.text.clone()
-                }
-            };
+            let end = raw_delimiter(written);
+            self.found.misread |= end.is_none();
+            let end = end.unwrap_or_else(|| target.text.clone());
             self.here.push(HereDocument {
                 end,
                 strips,
