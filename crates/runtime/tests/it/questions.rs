@@ -234,7 +234,7 @@ fn terminal_answers_a_stored_question() {
     };
     assert_eq!(
         (first.answer, &*first.who),
-        (RecordedAnswer::Once, "terminal")
+        (RecordedAnswer::Once, "program")
     );
 }
 
