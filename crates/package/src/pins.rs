@@ -148,12 +148,12 @@ impl PackageLocks for LockPins {
             // What is in the store is a package. People keep their own skills in the same folder, so
             // that other entries are not refused.
             let target = std::fs::canonicalize(entry).ok();
-            return match target.is_some_and(|target| is_package_tree(&target)) {
-                true => PackagePin::Unreadable {
-                    lock: scope.lock.clone(),
-                    reason: reason.clone(),
-                },
-                false => PackagePin::Unknown,
+            if !target.is_some_and(|target| is_package_tree(&target)) {
+                return PackagePin::Unknown;
+            }
+            return PackagePin::Unreadable {
+                lock: scope.lock.clone(),
+                reason: reason.clone(),
             };
         }
         PackagePin::Free

@@ -606,6 +606,9 @@ mod tests {
     use super::*;
     use crate::tree::{TreeBuilder, TreeLimits};
 
+    /// A change of a tree.
+    type Touch<'t> = &'t dyn Fn(&Path);
+
     fn staged(staging: &StagingFolder, name: &str, text: &str) -> PackageTree {
         let folder = staging.path().join(name);
         let mut tree = TreeBuilder::create(folder, TreeLimits::default()).unwrap();
@@ -673,7 +676,6 @@ mod tests {
         let closed = |path: &Path| {
             fs::set_permissions(path, PermissionsExt::from_mode(0o555)).unwrap();
         };
-        type Touch<'t> = &'t dyn Fn(&Path);
         let touches: [(&str, Touch<'_>); 6] = [
             ("same size", &|root| {
                 let file = root.join("SKILL.md");

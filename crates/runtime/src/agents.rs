@@ -188,11 +188,11 @@ impl Engine {
     /// name that it gives, with and without the name of its team.
     pub(crate) fn names_in_settings(&self, names: &[&str]) -> Vec<Box<str>> {
         let keys = self.settings().agents.keys();
-        let is_named = |key: &&Box<str>| {
+        let is_named = |key: &str| {
             let own = key.rsplit(':').next().unwrap_or(key);
             names.iter().any(|name| own.eq_ignore_ascii_case(name))
         };
-        keys.filter(is_named).cloned().collect()
+        keys.filter(|key| is_named(key)).cloned().collect()
     }
 
     /// Applies the deny rules about agents to one that a user starts. For ask rules, typing the name

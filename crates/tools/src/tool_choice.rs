@@ -124,8 +124,8 @@ pub fn selected_tools(
 ) -> SelectedTools {
     let only = tools.only.as_deref();
     let is_selected = |tool: &str| {
-        let selects_all = |name: &Box<str>| !is_limited(name) && selects(name, tool, known);
-        let named = only.is_none_or(|names| names.iter().any(selects_all));
+        let selects_all = |name: &str| !is_limited(name) && selects(name, tool, known);
+        let named = only.is_none_or(|names| names.iter().any(|name| selects_all(name)));
         let banned = tools.without.iter().any(|name| selects(name, tool, known));
         let in_list = match server_of(tool) {
             Some(server) if !servers.contains(server) => false,

@@ -392,8 +392,8 @@ fn family(store: &dyn SessionStore, id: &str) -> Result<Vec<Box<str>>, SessionEr
         family.extend(ids.filter(|id| !known.contains(id)));
         at += 1;
     }
-    let is_plain = |id: &Box<str>| id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    family.retain(is_plain);
+    let is_plain = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    family.retain(|id| is_plain(id));
     Ok(family)
 }
 

@@ -491,7 +491,7 @@ fn files_of_a_project_do_not_reach_private_hosts() {
     assert!(asked() > before, "the store was not removed");
     // A clone of the project is another place.
     let copy = |file: &str| {
-        let text = std::fs::read(world.path(&format!(".agents/{file}"))).unwrap();
+        let text = std::fs::read(world.path(format!(".agents/{file}"))).unwrap();
         world.file(format!("../clone/.agents/{file}"), text);
     };
     copy("prowess.toml");

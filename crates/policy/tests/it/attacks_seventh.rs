@@ -32,7 +32,7 @@ fn skill(tools: &PermissionRules) -> Actor<'_> {
     }
 }
 
-fn bound<'a>(script: &'a str) -> BoundScript<'a> {
+fn bound(script: &str) -> BoundScript<'_> {
     BoundScript {
         script,
         display: script,
