@@ -290,22 +290,22 @@ mod tests {
     fn search_path_of_own_programs_has_no_folders_of_the_project() {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
-        for folder in ["p/.venv/bin", "home/.local/bin", "home/tools"] {
+        for folder in ["p/.venv/bin", "user/.local/bin", "user/tools"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         std::os::unix::fs::symlink(root.join("p/.venv"), root.join("way")).unwrap();
         let shown = root.display().to_string();
-        let path = "R/p/.venv/bin:bin:.::R/way/bin:R/home/.local/bin:R/home/tools:/usr/bin:R/p2";
+        let path = "R/p/.venv/bin:bin:.::R/way/bin:R/user/.local/bin:R/user/tools:/usr/bin:R/p2";
         let path = path.replace('R', &shown);
         let kept = |project: &str| {
-            let home = root.join("home");
+            let home = root.join("user");
             let kept = path_outside(path.as_ref(), &root.join(project), Some(&home));
             kept.into_string().unwrap().replace(&shown, "R")
         };
-        assert_eq!(kept("p"), "R/home/.local/bin:R/home/tools:/usr/bin:R/p2");
+        assert_eq!(kept("p"), "R/user/.local/bin:R/user/tools:/usr/bin:R/p2");
         assert_eq!(
-            kept("home"),
-            "R/p/.venv/bin:R/way/bin:R/home/.local/bin:/usr/bin:R/p2"
+            kept("user"),
+            "R/p/.venv/bin:R/way/bin:R/user/.local/bin:/usr/bin:R/p2"
         );
     }
 }

@@ -1021,7 +1021,7 @@ mod tests {
                 .len(),
             2
         );
-        let message = "`git+file:///etc` is outside the repository of the project that names it";
+        let message = "`/etc` is outside the repository of the project that names it";
         check(&entry("/etc"), PROJECT, &[message, message]);
         check(&entry("/etc"), PERSON, &[]);
     }

@@ -1040,7 +1040,7 @@ impl Gate {
 
     /// Returns `true` if a rule names a program or a script by a relative path, and the command of a
     /// skill runs in another folder than the rule is about: the rules of a skill are about its own
-    /// folder, all others about the project.
+    /// folder, and those of a skill of the project also about the project, like all others.
     fn is_about_other_folder(
         &self,
         placed: &SourcedRule,
@@ -1063,6 +1063,11 @@ impl Gate {
             let folder = folder.as_deref().filter(|_| is_own);
             folder.is_some_and(|folder| path_pattern::is_below(&path, folder))
         };
+        let root = absolute(&*self.places.root);
+        let is_below = |path: &str| path == root || path_pattern::is_below(path, &root);
+        if is_own && is_below(&start) && folder.as_deref().is_some_and(is_below) {
+            return false;
+        }
         // From the project, a path may also lead into the folder of the skill.
         folder.as_ref() != Some(&start)
             && matching::relative_code(&placed.rule.subject, command).any(|word| !is_inside(word))

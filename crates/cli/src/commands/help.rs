@@ -16,13 +16,16 @@ use crate::output::{Exit, Failure, Printer, wrap};
     after_help = "\
 Examples:
   prowess help validate                   show help for a command
-  prowess help agent run                  show help for a subcommand
-  prowess help exit-codes                 show a topic"
+  prowess help exit-codes                 show a topic
+  prowess help agent run --man            print a manual page, for `man -l -`"
 )]
 pub(crate) struct HelpArgs {
     /// Command and subcommand, or topic: exit-codes, environment, formats, profiles
     #[arg(value_name = "SUBJECT", add = ArgValueCandidates::new(completions::subjects))]
     pub(crate) subjects: Vec<String>,
+    /// Print the manual page of a command, in the format of `man`
+    #[arg(long)]
+    man: bool,
 }
 
 /// Help topics.
@@ -104,6 +107,9 @@ pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
 }
 
 pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if args.man {
+        return manual(&args.subjects, printer);
+    }
     let Some((subject, rest)) = args.subjects.split_first() else {
         return overview(printer);
     };
@@ -118,17 +124,40 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
     }
     let mut root = args::readable();
     root.build();
-    let mut command = &mut root;
-    for (depth, name) in args.subjects.iter().enumerate() {
+    printer.answer(&usage_error::page(found(&mut root, &args.subjects)?))?;
+    Ok(Exit::Done)
+}
+
+/// Returns the command with these names.
+fn found<'a>(
+    mut command: &'a mut clap::Command,
+    names: &[String],
+) -> Result<&'a mut clap::Command, Failure> {
+    for (depth, name) in names.iter().enumerate() {
         if command.find_subcommand(name).is_none() {
-            return Err(unknown(command, &args.subjects[..depth], name));
+            return Err(unknown(command, &names[..depth], name));
         }
-        let Some(next) = command.find_subcommand_mut(name) else {
-            return overview(printer);
-        };
-        command = next;
+        command = command
+            .find_subcommand_mut(name)
+            .ok_or_else(|| Failure::new("no help for this command"))?;
     }
-    printer.answer(&usage_error::page(command))?;
+    Ok(command)
+}
+
+/// Prints the manual page of a command.
+fn manual(names: &[String], printer: &Printer) -> Result<Exit, Failure> {
+    let mut root = args::command();
+    root.build();
+    let command = found(&mut root, names)?.clone();
+    let title = [&["prowess".to_owned()], names].concat().join("-");
+    let command = command.version(env!("CARGO_PKG_VERSION"));
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command)
+        .title(title)
+        .manual("Prowess")
+        .render(&mut page)
+        .map_err(|error| Failure::new("cannot write the manual page").cause(error))?;
+    printer.answer(&String::from_utf8_lossy(&page))?;
     Ok(Exit::Done)
 }
 

@@ -149,6 +149,29 @@ fn help_of_a_subcommand() {
 
 /// The search stops at a depth, so the help must not promise otherwise.
 #[test]
+fn every_command_has_a_manual_page() {
+    let world = World::new();
+    let mut pages: Vec<Vec<String>> = commands(&world)
+        .into_iter()
+        .map(|name| vec![name])
+        .collect();
+    for (group, name) in [("mission", "run"), ("mission", "plan"), ("agent", "run")] {
+        pages.push(vec![group.to_owned(), name.to_owned()]);
+    }
+    pages.push(Vec::new());
+    for names in pages {
+        let mut arguments = vec!["help".to_owned(), "--man".to_owned()];
+        arguments.extend(names.iter().cloned());
+        let page = world.run(&arguments).expect(0).stdout;
+        let title = [&["prowess".to_owned()], &*names].concat().join("-");
+        assert!(page.contains(&format!(".TH {title} ")), "{names:?}: {page}");
+        let is_alone = names.is_empty();
+        assert!(is_alone || page.contains("Examples:"), "{names:?}: {page}");
+    }
+    world.run(&["help", "--man", "nothing"]).expect(2);
+}
+
+#[test]
 fn help_does_not_promise_unlimited_depth() {
     let help = World::new().run(&["help", "validate"]).expect(0).stdout;
     assert!(!help.contains("at any depth"), "{help}");

@@ -196,7 +196,15 @@ fn only_git_starts_and_nothing_else_is_written() {
         let is_home = place
             .iter()
             .any(|folder| path.starts_with(home.join(folder)));
-        own.iter().any(|folder| path.starts_with(folder))
+        // The manifest and the lockfile of the person are in this home, and so are their new versions.
+        let is_new_version = path.parent() == Some(&*home)
+            && path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(".prowess-part-"));
+        let is_manifest = ["config.toml", "prowess.lock"].map(|name| home.join(name));
+        is_new_version
+            || is_manifest.iter().any(|file| file == path)
+            || own.iter().any(|folder| path.starts_with(folder))
             || is_home
             || path.starts_with("/dev/")
             || path.starts_with("/proc/self")

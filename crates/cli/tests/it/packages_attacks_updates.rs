@@ -551,7 +551,9 @@ fn skills_of_one_name_do_not_replace_each_other() {
     let url = source.url();
     let refused = world.run(&["add", &url, "a/x", "b/x"]).expect(2);
     assert!(
-        refused.stderr.contains("would be installed as `x`"),
+        refused
+            .stderr
+            .contains("several skills would be called `x`"),
         "{}",
         refused.stderr
     );

@@ -277,8 +277,7 @@ fn folders_of_skills_are_protected() {
     for folder in folders.chain(COMMAND_FOLDERS.iter().copied()) {
         let is_protected = |name: &&str| Path::new(folder).starts_with(name.trim_end_matches('/'));
         assert!(
-            PROTECTED_IN_PROJECT.iter().any(|name| is_protected(name))
-                || LINKED_SKILL_FOLDERS.contains(&folder),
+            PROTECTED_IN_PROJECT.iter().any(is_protected) || LINKED_SKILL_FOLDERS.contains(&folder),
             "{folder}"
         );
     }

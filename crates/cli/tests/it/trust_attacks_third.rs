@@ -373,10 +373,12 @@ fn questions_to_clients_are_prepared_for_review() {
     let arguments = json!({"commandLine": line, "reason": "look", "skill_name": "s"});
     let answer = client.call("run_command_line", &arguments);
     let question = client.questions.pop().unwrap_or_else(|| panic!("{answer}"));
-    assert!(
-        question.ends_with("git status\n… 60 blank lines\n[… 200 × U+2800]\ntouch pwned"),
-        "{question}"
+    let folder = world.path("~/.agents/skills/s");
+    let shown = format!(
+        "git status\n… 60 blank lines\n[… 200 × U+2800]\ntouch pwned\nin \"{}\"",
+        folder.display()
     );
+    assert!(question.ends_with(&shown), "{question}");
 }
 
 /// M6: the values of one server scrolled the command of another out of sight.

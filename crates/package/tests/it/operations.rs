@@ -122,9 +122,9 @@ fn skills_with_one_name_do_not_replace_each_other() {
     assert!(is_same(plan(&["a/pdf", "b/pdf"], &|_| {}).unwrap_err()));
     let renamed = |request: &mut AddRequest| request.rename = Some("x".to_owned());
     assert!(is_same(plan(&["a/pdf", "c/csv"], &renamed).unwrap_err()));
-    // The others install, and those are named.
+    // With all skills, the first one of a name counts, and the others are named.
     let all = plan(&[], &|request| request.all = true).unwrap();
-    assert_eq!(all.changes.len(), 1);
+    assert_eq!(all.changes.len(), 2);
     let is_named =
         |note: &PlanNote| matches!(note, PlanNote::NotInstallable { name, .. } if name == "pdf");
     assert!(all.notes.iter().any(is_named), "{:?}", all.notes);

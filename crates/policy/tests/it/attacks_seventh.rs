@@ -235,6 +235,11 @@ fn relative_rules_of_a_skill_are_about_its_folder() {
         assert_eq!(decide(&gate, text), Verdict::Allow, "{text}");
     }
     assert_eq!(decide(&gate, "./own.sh"), Verdict::Ask);
+
+    // A skill of the project names files of the project.
+    gate.places.cwd = None;
+    gate.places.root = "/s".into();
+    assert_eq!(decide(&gate, "./check.sh"), Verdict::Allow);
 }
 
 /// S2: `--approve` with a relative path approved the file of the same name in a skill.
