@@ -1063,9 +1063,7 @@ impl Gate {
             let folder = folder.as_deref().filter(|_| is_own);
             folder.is_some_and(|folder| path_pattern::is_below(&path, folder))
         };
-        let root = absolute(&*self.places.root);
-        let is_below = |path: &str| path == root || path_pattern::is_below(path, &root);
-        if is_own && is_below(&start) && folder.as_deref().is_some_and(is_below) {
+        if is_own && skill.of_project && start == absolute(&*self.places.root) {
             return false;
         }
         // From the project, a path may also lead into the folder of the skill.

@@ -131,6 +131,9 @@ pub struct SkillActor<'a> {
     /// The folder with its files, if it has one. Its own rules with a relative path are about this
     /// folder.
     pub folder: Option<&'a str>,
+    /// `true` for a skill of the project: its own rules with a relative path are about the project,
+    /// too.
+    pub of_project: bool,
     /// The rules from `allowed-tools` and `disallowed-tools`.
     pub tools: &'a PermissionRules,
     /// `true` if `allowed-tools` is everything that the skill may use (a sub-run, or `confine`),

@@ -41,6 +41,8 @@ pub struct SkillTrust {
     pub package: Option<Arc<PinnedPackage>>,
     /// `true` if its files are not those of the lockfile, so that it counts as text only.
     pub is_changed_package: bool,
+    /// `true` for a skill of the project.
+    pub of_project: bool,
 }
 
 /// The part that a skill plays in a request. It decides whether `allowed-tools` is everything that
@@ -124,6 +126,7 @@ impl SkillTrust {
             has_tool_list,
             package,
             is_changed_package,
+            of_project: skill.id.origin.scope == Scope::Project,
         })
     }
 
@@ -159,6 +162,7 @@ impl SkillTrust {
                 digest: &self.digest,
                 trusted: self.is_trusted(),
                 folder: self.place.as_deref().and_then(Path::to_str),
+                of_project: self.of_project,
                 tools: &self.tools,
                 ceiling,
             }),
@@ -315,6 +319,7 @@ mod tests {
             has_tool_list: tools.is_some(),
             package: None,
             is_changed_package: false,
+            of_project: false,
         };
         let ceiling = |role, confine, tools| {
             let trust = trust(tools);

@@ -307,6 +307,7 @@ fn rules_for_relative_programs_are_about_the_project() {
             digest: "sha256:1",
             trusted: true,
             folder: Some("/skills/s"),
+            of_project: false,
             tools: &tools,
             ceiling: false,
         }),

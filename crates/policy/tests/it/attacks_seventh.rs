@@ -25,6 +25,7 @@ fn skill(tools: &PermissionRules) -> Actor<'_> {
             digest: "sha256:1",
             trusted: true,
             folder: Some("/s/x"),
+            of_project: false,
             tools,
             ceiling: false,
         }),
@@ -238,8 +239,10 @@ fn relative_rules_of_a_skill_are_about_its_folder() {
 
     // A skill of the project names files of the project.
     gate.places.cwd = None;
-    gate.places.root = "/s".into();
-    assert_eq!(decide(&gate, "./check.sh"), Verdict::Allow);
+    let mut actor = skill(&tools);
+    actor.skill.as_mut().unwrap().of_project = true;
+    let action = GateAction::Command { text: "./check.sh" };
+    assert_eq!(gate.decide(&action, &actor).verdict, Verdict::Allow);
 }
 
 /// S2: `--approve` with a relative path approved the file of the same name in a skill.

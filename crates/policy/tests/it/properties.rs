@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn loop_around_a_line_never_allows_more(rules in rules(), line in line(), code in code()) {
         let tools = PermissionRules::of_skill("x", "Bash", "");
-        let skill = SkillActor { name: "x", digest: "1", trusted: true, folder: None, tools: &tools, ceiling: false };
+        let skill = SkillActor { name: "x", digest: "1", trusted: true, folder: None, of_project: false, tools: &tools, ceiling: false };
         let actor = Actor { skill: Some(skill), ..Actor::default() };
         let rules: Vec<_> = rules.into_iter().filter(|(effect, _)| *effect != Effect::Allow).collect();
         let gate = gate(&rules, PermissionMode::Ask);
