@@ -1,4 +1,4 @@
-//! Counts the tokens of a TOML text before it is parsed: a small file can have so many values that
+//! Counts the tokens of a TOML text before it is parsed: a small file can have enough values that
 //! parsing it takes a hundred times its size.
 
 /// Returns `true` if a text has more than `most` tokens. Strings and comments are one token each.

@@ -290,7 +290,7 @@ fn lock_with_conflict_markers_heals() {
     }
     world.run(&["lock", "--check"]).expect(0);
 
-    // Two versions of one package: it is resolved anew from the manifest, and named.
+    // Two versions of one package: it is resolved again from the manifest, and named.
     let old = text;
     let new = {
         let manifest = read(&world, MANIFEST);
@@ -348,7 +348,7 @@ fn frozen_sync_fails_and_writes_nothing() {
     world.run(&["sync", "--frozen"]).expect(0);
 }
 
-/// `49`: the same files give the same archive, whoever wrote them and when, and install back.
+/// `49`: the same files give the same archive on every machine and at every time, and install back.
 #[test]
 fn pack_gives_the_same_bytes_everywhere() {
     let files = [

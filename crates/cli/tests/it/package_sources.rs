@@ -204,7 +204,7 @@ fn mcp_server_over_http_needs_its_token() {
             .env("SHOP_TOKEN", token)
             .run()
     };
-    let wrong = add("wrong-token-of-somebody").expect(2);
+    let wrong = add("wrong-token-of-another-user").expect(2);
     assert!(!wrong.stderr.contains("wrong-token"), "{}", wrong.stderr);
     // The variable is not set: said, and nothing is asked.
     let unset = world.run(&["add", "mcp:web", "refunds"]).expect(2);
@@ -728,7 +728,7 @@ fn no_request_leaves_but_to_the_named_source() {
     assert!(!first.is_empty());
     let is_named = |line: &String| line.starts_with("CONNECT git.example.com:443 ");
     assert!(first.iter().all(is_named), "{first:?}");
-    // Commands that need no source ask nobody.
+    // Commands that need no source send no request.
     world.file(
         "skill/notes/SKILL.md",
         "---\nname: notes\ndescription: Takes notes. Use when asked.\n---\nx\n",
