@@ -1,5 +1,5 @@
-//! Counts the tokens of a TOML text before it is parsed: a small file can have enough values that
-//! parsing it takes a hundred times its size.
+//! Counts the tokens of a TOML text before it is parsed: a small file can hold values that take a
+//! hundred times its size in memory.
 
 /// Returns `true` if a text has more than `most` tokens. Strings and comments are one token each.
 pub fn has_more_tokens(text: &str, most: usize) -> bool {
