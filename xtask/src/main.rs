@@ -16,6 +16,7 @@ mod compat;
 mod convert;
 mod corpus;
 mod count;
+mod dist;
 mod eval_search;
 mod generate;
 mod lint_sample;
@@ -62,6 +63,8 @@ Usage: cargo xtask COMMAND
                              scan all skills below the folders: how many each rule finds, compared with
                              docs/dev/scan.md, or findings of a rule at random
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
+  dist [--debug] [--try]     make the archive, the wheel and the npm packages in target/packages; install
+                             each into a fresh environment
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
   eval-search LIBRARY QUERIES [--gate | --visible | --journey BINARY | --skills N | --tune ROUNDS | --misses |
                                --steps | --fit | --stuffed | --report [--save FILE] [--against FILE]]
@@ -124,6 +127,7 @@ fn main() -> Result<()> {
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
         }
+        ["dist", options @ ..] => dist::run(&root()?, options),
         ["mcp-clients"] => mcp_clients::run(&root()?),
         ["pictures"] => pictures::run(&root()?, false),
         ["pictures", "--check"] => pictures::run(&root()?, true),

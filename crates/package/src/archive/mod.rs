@@ -6,7 +6,7 @@
 
 mod tar_reader;
 mod zip_reader;
-pub(crate) mod zip_writer;
+mod zip_writer;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -15,6 +15,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+pub use zip_writer::ZipWriter;
 
 use crate::content::{ContentError, ContentReader, EachContent};
 use crate::find::{FindError, FindOptions, FoundPackages, SourceEntry, SourceEntryKind, find};

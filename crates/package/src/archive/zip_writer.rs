@@ -17,18 +17,29 @@ const UTF8: u16 = 1 << 11;
 const DEFLATED: u16 = 8;
 
 /// A zip that is being written.
-#[derive(Debug, Default)]
-pub(crate) struct ZipWriter {
+#[derive(Debug)]
+pub struct ZipWriter {
+    level: Compression,
     bytes: Vec<u8>,
     directory: Vec<u8>,
     count: u16,
 }
 
 impl ZipWriter {
+    /// Creates an empty archive; its entries are compressed with a level from 0 to 9.
+    pub fn new(level: u32) -> Self {
+        Self {
+            level: Compression::new(level.min(9)),
+            bytes: Vec::new(),
+            directory: Vec::new(),
+            count: 0,
+        }
+    }
+
     /// Adds an entry with a mode of Unix.
-    pub(crate) fn add(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         let too_large = || io::Error::from(io::ErrorKind::FileTooLarge);
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(6));
+        let mut encoder = DeflateEncoder::new(Vec::new(), self.level);
         encoder.write_all(content)?;
         let packed = encoder.finish()?;
         let mut hasher = Hasher::new();
@@ -63,7 +74,7 @@ impl ZipWriter {
     }
 
     /// Returns the archive.
-    pub(crate) fn finish(mut self) -> io::Result<Vec<u8>> {
+    pub fn finish(mut self) -> io::Result<Vec<u8>> {
         let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let offset = u32::try_from(self.bytes.len()).map_err(too_large)?;
         let size = u32::try_from(self.directory.len()).map_err(too_large)?;

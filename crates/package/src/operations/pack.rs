@@ -8,7 +8,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::json;
 use tar::{EntryType, Header};
 
-use crate::archive::zip_writer::ZipWriter;
+use crate::archive::ZipWriter;
 use crate::error::PackageError;
 use crate::lock::{LockedFile, LockedKind};
 use crate::tree::{digest_of_bytes, locked_files};
@@ -142,7 +142,7 @@ fn zip(folder: &Path, files: &[LockedFile]) -> io::Result<Vec<u8>> {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
     let top = top.unwrap_or_else(|| "skill".to_owned());
-    let mut writer = ZipWriter::default();
+    let mut writer = ZipWriter::new(6);
     for file in files {
         let content = content(folder, file)?;
         let mode = match file.kind {
