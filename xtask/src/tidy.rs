@@ -65,7 +65,7 @@ const ROOT_FILES: &[&str] = &[
 ];
 /// The folders that belong in the root.
 const ROOT_FOLDERS: &[&str] = &[
-    ".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask",
+    ".cargo", ".ci", ".github", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask",
 ];
 
 pub(crate) fn run(root: &Path) -> Result<()> {
